@@ -1,0 +1,142 @@
+"""The one way in: a source and settings go in, an `Analysis` comes out. Pure; never raises."""
+
+import ast
+import logging
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from gradvet.autograd.facts import Facts
+from gradvet.autograd.run import run
+from gradvet.config import Config
+from gradvet.finding import Finding, Fix, Severity
+from gradvet.rules import Rule, all_rules
+from gradvet.syntax.parse import Module, Problem, parse
+from gradvet.syntax.place import is_block, place
+from gradvet.syntax.suppress import Suppressions
+from gradvet.text import Edit, Source, Span
+
+log = logging.getLogger(__name__)
+
+_WORST_FIRST = (Severity.ERROR, Severity.WARNING, Severity.INFO)
+
+
+@dataclass(frozen=True, slots=True)
+class RelatedPlace:
+    """A line under a diagnostic; `span` is None when it speaks of no place."""
+
+    label: str
+    text: str
+    span: Span | None
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """A finding with its rule and its place in the text."""
+
+    rule: Rule
+    severity: Severity
+    span: Span
+    message: str
+    notes: tuple[RelatedPlace, ...]
+    fixes: tuple[Fix, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """All that is known of one source: read-only, and rebuilt from the text at any time."""
+
+    module: Module
+    diagnostics: tuple[Diagnostic, ...]
+    problems: tuple[Problem, ...]
+    facts: Facts
+
+    @property
+    def source(self) -> Source:
+        """The text that was analysed."""
+        return self.module.source
+
+    def edits(self, fix: Fix) -> Sequence[Edit]:
+        """The edits of one of this analysis's fixes."""
+        return fix.edits(self.module)
+
+
+def analyze(
+    source: Source,
+    config: Config = Config(),  # noqa: B008  frozen
+    read: Callable[[str], str | None] | None = None,
+) -> Analysis:
+    """Dry-run autograd over a source and let every chosen rule look at what it did.
+
+    `read` gives the text of another module of the project by its path, or None. The answer depends
+    on nothing else: no clock, no disk, no environment.
+    """
+    module = parse(source)
+    facts = _run(module)
+    hidden = Suppressions.of(module)
+    kept: dict[tuple[str, Span], Diagnostic] = {}
+    for rule, finding in _findings(source, facts, config):
+        diagnostic = _diagnostic(module, rule, finding)
+        if any(hidden.hides(rule.name, rule.family, row) for row in _rows(module, finding.node, diagnostic.span)):
+            continue
+        # One place may have been reached in several contexts; the worst of them is told.
+        other = kept.get((rule.name, diagnostic.span))
+        if other is None or _badness(diagnostic) < _badness(other):
+            kept[rule.name, diagnostic.span] = diagnostic
+    diagnostics = tuple(sorted(kept.values(), key=lambda found: (found.span, found.rule.name)))
+    return Analysis(module, diagnostics, module.problems, facts)
+
+
+def _run(module: Module) -> Facts:
+    """What the engine found out; nothing when it failed, and nothing where torch is never spoken of."""
+    if "torch" in module.healed:
+        try:
+            return run(module)
+        except Exception:
+            log.exception("the dry run of %s failed; it has no findings", module.source.path)
+    return Facts((), {})
+
+
+def _findings(source: Source, facts: Facts, config: Config) -> Iterator[tuple[Rule, Finding]]:
+    """What the chosen rules say, in the order of the events. A rule that fails says no more."""
+    failed: set[str] = set()
+    listeners: dict[type, list[Rule]] = defaultdict(list)
+    for rule in all_rules().values():
+        if config.enables(rule.name, rule.family):
+            for kind in rule.on:
+                listeners[kind].append(rule)
+    for event in facts.events:
+        for rule in listeners.get(type(event), ()):
+            if rule.name in failed:
+                continue
+            try:
+                found = [(rule, finding) for finding in rule.check(event)]
+            except Exception:
+                failed.add(rule.name)
+                log.exception("the rule %s failed on %s; findings of it may be missing", rule.name, source.path)
+            else:
+                yield from found
+
+
+def _diagnostic(module: Module, rule: Rule, finding: Finding) -> Diagnostic:
+    notes = tuple(
+        RelatedPlace(note.label, note.text, None if note.node is None else place(module, note.node))
+        for note in finding.notes
+    )
+    severity = finding.severity or rule.severity
+    return Diagnostic(rule, severity, place(module, finding.node), finding.message, notes, finding.fixes)
+
+
+def _badness(diagnostic: Diagnostic) -> int:
+    return _WORST_FIRST.index(diagnostic.severity)
+
+
+def _rows(module: Module, node: ast.AST, span: Span) -> set[int]:
+    """The rows on which a comment speaks of a finding: where it and its statement begin and end."""
+    rows = {module.source.row_column(offset)[0] for offset in (span.start, span.end)}
+    if node in module.parents:
+        statement = module.statement(node)
+        rows.add(statement.lineno)
+        if not is_block(statement):
+            rows.add(statement.end_lineno or statement.lineno)
+    return rows

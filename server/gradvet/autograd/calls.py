@@ -1,0 +1,425 @@
+"""Calls: finding what is called, binding arguments, running the file's own functions, making classes and instances."""
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from gradvet.autograd.domain import NO_GRAD
+from gradvet.autograd.events import ModeDecorator
+from gradvet.autograd.machine import (
+    MODE,
+    MOST_CALLS_DEEP,
+    MOST_RUNS_OF_ONE_FUNCTION,
+    Frame,
+    Machine,
+)
+from gradvet.autograd.store import Delta
+from gradvet.autograd.values import (
+    NONE,
+    Bound,
+    Class,
+    Const,
+    Dict,
+    Each,
+    External,
+    Function,
+    Instance,
+    Method,
+    Mode,
+    Partial,
+    Ref,
+    Sequence,
+    Tuple,
+    Union,
+    Unknown,
+    Value,
+    const,
+    join,
+    join_all,
+)
+
+
+class Call(NamedTuple):
+    """One call: its arguments by position and by name; `star` and `stars` stand for those whose number is unknown."""
+
+    node: ast.AST
+    args: tuple[Value, ...]
+    keywords: dict[str, Value] = {}  # noqa: RUF012  never changed
+    star: Value | None = None
+    stars: Value | None = None
+
+    def argument(self, at: int | None, name: str) -> Value | None:
+        """The argument given at this position or by this name, if it was given."""
+        if name in self.keywords:
+            return self.keywords[name]
+        if at is not None and at < len(self.args):
+            return self.args[at]
+        return self.star
+
+    def all_values(self) -> tuple[Value, ...]:
+        """Every value that is passed."""
+        extra = tuple(v for v in (self.star, self.stars) if v is not None)
+        return (*self.args, *self.keywords.values(), *extra)
+
+    def without_first(self) -> "Call":
+        """The same call without its first argument."""
+        return self._replace(args=self.args[1:])
+
+
+class Managed(NamedTuple):
+    """A generator-based context manager of the file that was called and waits for its `with`."""
+
+    call: "ManagedCall"
+
+
+class ManagedCall(NamedTuple):
+    """The call that a `with` will run."""
+
+    function: Function
+    args: tuple[Value, ...]
+    keywords: dict[str, Value]
+    node: ast.AST
+    star: Value | None = None
+    stars: Value | None = None
+
+
+@dataclass(slots=True)
+class ClassInfo:
+    """A class of the file: `order` are the addresses of it and its bases, `external` the names of bases elsewhere."""
+
+    name: str
+    node: ast.ClassDef
+    address: int
+    order: tuple[int, ...] = ()
+    external: frozenset[str] = frozenset()
+    is_module: bool = False
+    fields: list[str] = field(default_factory=list)
+    unknown_base: bool = False
+    modes_on_class: bool = False
+
+
+External_ = Callable[[Machine, str, Call], Value]
+CALL_EXTERNAL: list[External_] = []
+CALL_METHOD: list[Callable[[Machine, Method, Call], Value]] = []
+CALL_OBJECT: list[Callable[[Machine, Ref, Call], Value]] = []
+
+
+def call_value(m: Machine, function: Value, call: Call) -> Value:  # noqa: PLR0911, PLR0912
+    """Call a value."""
+    kind = type(function)
+    if kind is External:
+        return CALL_EXTERNAL[0](m, function.name, call)
+    if kind is Method:
+        return CALL_METHOD[0](m, function, call)
+    if kind is Function:
+        return call_function(m, function, call)
+    if kind is Bound:
+        inner = function.function
+        if type(inner) is Function:
+            return call_function(m, inner, call._replace(args=(function.receiver, *call.args)))
+        return call_value(m, inner, call._replace(args=(function.receiver, *call.args)))
+    if kind is Class:
+        return instantiate(m, function, call)
+    if kind is Ref:
+        return _call_object(m, function, call)
+    if kind is Partial:
+        keywords = {**dict(function.keywords), **call.keywords}
+        return call_value(m, function.function, call._replace(args=(*function.args, *call.args), keywords=keywords))
+    if kind is Mode:
+        return _apply_mode(m, function, call)
+    if kind is Union or kind is Each:
+        return _call_each(m, function.atoms if kind is Union else function.refs, call)
+    return unknown_call(m, call, "the result of a call that is not known")
+
+
+def _call_each(m: Machine, functions: tuple[Value, ...], call: Call) -> Value:
+    """Call whichever it is: every alternative from the same state, joined."""
+    mark = m.store.mark()
+    ends, values = [], []
+    for number, function in enumerate(functions):
+        if function == NONE or type(function) is Const:
+            continue
+        with m.numbered(call.node, number):
+            values.append(call_value(m, function, call))
+        ends.append(m.store.take(mark))
+    if not ends:
+        return unknown_call(m, call, "the result of a call of None")
+    m.store.merge(ends)
+    return join_all(values)
+
+
+def unknown_call(m: Machine, call: Call, reason: str) -> Value:
+    """The result of a call that cannot be followed."""
+    return m.unknown(call.node, reason, call.all_values(), "call")
+
+
+def _call_object(m: Machine, ref: Ref, call: Call) -> Value:
+    return CALL_OBJECT[0](m, ref, call)
+
+
+def _apply_mode(m: Machine, mode: Mode, call: Call) -> Value:
+    """A grad mode used as a decorator."""
+    target = call.args[0] if call.args else None
+    if type(target) is Function:
+        return target._replace(modes=(*target.modes, mode)) if target.kind != "async" else target
+    return target if target is not None else unknown_call(m, call, "a decorated value")
+
+
+# -- functions of the file
+
+
+def call_function(
+    m: Machine, function: Function, call: Call, taker: Callable[[Value], Value] | None = None
+) -> Value:
+    """Run a function of the file with these arguments."""
+    node = function.node
+    m.reached.add(node)
+    if function.kind == "contextmanager" and taker is None:
+        return Managed(ManagedCall(function, call.args, call.keywords, call.node, call.star, call.stars))
+    runs = m.runs.get(node, 0)
+    if len(m.frames) > MOST_CALLS_DEEP or runs >= MOST_RUNS_OF_ONE_FUNCTION or _recursion(m, node):
+        name = getattr(node, "name", "a lambda")
+        if runs >= MOST_RUNS_OF_ONE_FUNCTION:
+            m.limit(f"`{name}` was run {runs} times; later calls of it are not followed")
+        return unknown_call(m, call, f"the result of `{name}`, which was called too deep or too often")
+    m.runs[node] = runs + 1
+    info = m.info(node)
+    context = m.context(call.node)
+    scope = m.scope(context, node, function.scope)
+    frame = Frame(node, info, scope, context, 0)
+    frame.owner = function.owner
+    frame.call = call
+    if isinstance(call.node, ast.Call):
+        m.passed[call.node] = (call.args, call.keywords)
+    m.frames.append(frame)
+    m.calls.append(call.node)
+    try:
+        _bind_arguments(m, function, call, frame)
+        frame.receiver = m.cells.get((scope, info.parameters[0])) if info.parameters else None
+        return _run_body(m, function, frame, taker)
+    finally:
+        m.frames.pop()
+        m.calls.pop()
+
+
+def _recursion(m: Machine, node: ast.AST) -> bool:
+    """Whether the function is already running twice."""
+    return sum(frame.node is node for frame in m.frames) >= 2  # noqa: PLR2004
+
+
+def _bind_arguments(m: Machine, function: Function, call: Call, frame: Frame) -> None:
+    info, scope = frame.info, frame.scope
+    given = dict(call.keywords)
+    defaults = dict(function.defaults)
+    args = call.args
+    for at, name in enumerate(info.parameters):
+        if at < len(args):
+            value = args[at]
+        elif name in given:
+            value = given.pop(name)
+        elif call.star is not None:
+            value = call.star
+        elif name in defaults:
+            value = defaults[name] if call.stars is None else join(defaults[name], call.stars)
+        else:
+            value = call.stars if call.stars is not None else Unknown(f"argument `{name}` was not given")
+        m.store.set((scope, name), value)
+    for name in info.keyword_only:
+        value = given.pop(name, None)
+        if value is None:
+            value = defaults.get(name, call.stars if call.stars is not None else Unknown(f"argument `{name}`"))
+        m.store.set((scope, name), value)
+    if info.star:
+        extra = args[len(info.parameters) :]
+        value = Tuple(extra) if call.star is None else m.new(
+            function.node, Sequence("tuple", None, join_all([*extra, call.star])), "star"
+        )
+        m.store.set((scope, info.star), value)
+    if info.stars:
+        content = Dict(tuple((const(name), value) for name, value in given.items()), call.stars)
+        m.store.set((scope, info.stars), m.new(function.node, content, "stars"))
+
+
+def _run_body(m: Machine, function: Function, frame: Frame, taker: Callable[[Value], Value] | None) -> Value:
+    node = function.node
+    before = m.mode
+    depth = len(m.mode_nodes)
+    for mode in function.modes:
+        m.store.set(MODE, mode.modes)
+        m.mode_nodes.append(mode.node)
+    frame.base = m.store.mark()
+    if isinstance(node, ast.Lambda):
+        value = m.eval(node.body)
+        m.store.set(MODE, before if function.modes else m.mode)
+        del m.mode_nodes[depth:]
+        _forget(m, frame)
+        return value
+    collected: list[Value] = []
+    generates = frame.info.is_generator
+    if generates:
+
+        def collect(value: Value) -> Value:
+            collected.append(value)
+            return NONE
+
+        frame.yields = taker or collect
+    alive = m.block(node.body)
+    del m.mode_nodes[depth:]
+    ends: list[Delta] = [delta for delta, _ in frame.returns]
+    values: list[Value] = [value for _, value in frame.returns]
+    if alive:
+        ends.append(m.store.delta(frame.base))
+        values.append(NONE)
+    if ends and not (len(ends) == 1 and alive):
+        m.store.undo(frame.base)
+        m.store.merge(ends)
+    if function.modes:
+        m.store.set(MODE, before)
+    result = join_all(values) if ends else Unknown(f"`{node.name}` never returns")
+    _forget(m, frame)
+    if generates:
+        element = join_all(collected)
+        return m.new(node, Sequence("generator", None if element is not None else (), element, element is not None), "gen")
+    return result
+
+
+def _forget(m: Machine, frame: Frame) -> None:
+    """Locals end with their call, unless a closure may still see them; only then do they hold objects alive."""
+    if frame.info.keeps_locals:
+        return
+    for name in frame.info.names:
+        if (frame.scope, name) in m.cells:
+            m.store.set((frame.scope, name), None)
+
+
+# -- decorators
+
+
+_PLAIN_DECORATORS = {
+    "builtins.property": "property",
+    "functools.cached_property": "property",
+    "builtins.staticmethod": "staticmethod",
+    "builtins.classmethod": "classmethod",
+    "contextlib.contextmanager": "contextmanager",
+    "contextlib.asynccontextmanager": "contextmanager",
+    "abc.abstractmethod": "",
+}
+
+
+def decorate(m: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef, function: Function) -> Value:
+    """Apply the decorators of a function, the innermost first."""
+    value: Value = function
+    for decorator in reversed(node.decorator_list):
+        before = m.mode
+        applied = m.eval(decorator)
+        m.store.set(MODE, before)  # `@torch.set_grad_enabled(False)` acts only while the function runs
+        if type(value) is not Function:
+            continue
+        if type(applied) is External:
+            if applied.name in _PLAIN_DECORATORS:
+                value = value._replace(kind=_PLAIN_DECORATORS[applied.name] or value.kind)
+            elif applied.name in ("torch.no_grad", "torch.inference_mode", "torch.enable_grad"):
+                value = call_value(m, call_value(m, applied, Call(decorator, ())), Call(decorator, (value,)))
+        elif type(applied) is Mode:
+            m.emit(ModeDecorator(decorator, m.where(), node))
+            value = _apply_mode(m, applied, Call(decorator, (value,)))
+        elif type(applied) is Function:
+            wrapped = call_function(m, applied, Call(decorator, (value,)))
+            value = wrapped if type(wrapped) is Function else value
+        elif type(decorator) is ast.Attribute and decorator.attr in ("setter", "deleter", "getter"):
+            return m.cells.get((m.frames[-1].scope, node.name), value)
+    return value
+
+
+# -- classes
+
+
+def define_class(m: Machine, node: ast.ClassDef) -> Value:
+    """Run a class body and make its class."""
+    bases = [m.eval(base) for base in node.bases]
+    for keyword in node.keywords:
+        m.eval(keyword.value)
+    outer = m.frames[-1]
+    context = m.context(node)
+    parent = outer.scope if not isinstance(outer.node, ast.ClassDef) else m.scope_parents[outer.scope]
+    address = m.scope(context, node, parent)
+    info = ClassInfo(node.name, node, address)
+    order = [address]
+    external: set[str] = set()
+    for base in bases:
+        if type(base) is Class and base.address in m.classes:
+            order += [a for a in m.classes[base.address].order if a not in order]
+            external |= m.classes[base.address].external
+            info.fields += m.classes[base.address].fields
+            info.unknown_base |= m.classes[base.address].unknown_base
+        elif type(base) is External:
+            external.add(base.name)
+        else:
+            info.unknown_base = True
+    info.order = tuple(order)
+    info.external = frozenset(external)
+    info.is_module = any(_is_module_class(name) for name in external)
+    m.classes[address] = info
+    frame = Frame(node, m.info(node), address, context, m.store.mark())
+    frame.owner = address
+    m.frames.append(frame)
+    m.block(node.body)
+    m.frames.pop()
+    for statement in node.body:
+        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+            info.fields.append(statement.target.id)
+    for decorator in node.decorator_list:
+        before = m.mode
+        applied = m.eval(decorator)
+        m.store.set(MODE, before)
+        if type(applied) is Mode:
+            info.modes_on_class = True
+            m.emit(ModeDecorator(decorator, m.where(), node))
+            own = m.cells.get((address, "__init__"))
+            if type(own) is Function and applied.modes & NO_GRAD:
+                m.store.set((address, "__init__"), own._replace(modes=(*own.modes, applied)))
+    return Class(address)
+
+
+def _is_module_class(name: str) -> bool:
+    parts = name.split(".")
+    return parts[:2] == ["torch", "nn"] or parts[-1] in ("LightningModule", "PreTrainedModel")
+
+
+def find_in_class(m: Machine, address: int, name: str, after: int = 0) -> Value | None:
+    """A class attribute, looked up through the bases; `after` skips all up to and with that class."""
+    info = m.classes.get(address)
+    if info is None:
+        return None
+    order = info.order
+    if after in order:
+        order = order[order.index(after) + 1 :]
+    for base in order:
+        value = m.cells.get((base, name))
+        if value is not None:
+            return value
+    return None
+
+
+def instantiate(m: Machine, cls: Class, call: Call) -> Value:
+    """Make an instance of a class of the file and run its `__init__`."""
+    info: ClassInfo = m.classes[cls.address]
+    ref = m.new(call.node, Instance(cls.address), f"instance of {cls.address}")
+    if m.classes[cls.address].is_module:
+        m.write_cell(ref, "training", const(True))  # noqa: FBT003
+    init = find_in_class(m, cls.address, "__init__")
+    if init is not None:
+        call_value(m, Bound(init, ref), call)
+    elif info.fields:
+        for at, name in enumerate(info.fields):
+            value = call.argument(at, name)
+            if value is None:
+                value = find_in_class(m, cls.address, name)
+            m.write_cell(ref, name, value if value is not None else Unknown(f"field `{name}`"))
+        post = find_in_class(m, cls.address, "__post_init__")
+        if post is not None:
+            call_value(m, Bound(post, ref), Call(call.node, ()))
+    return ref
+
+

@@ -1,0 +1,105 @@
+"""`with` statements: grad modes, context managers of the file, and those of other packages."""
+
+import ast
+from collections.abc import Callable
+
+from gradvet.autograd.calls import Call, Managed, call_function, call_value
+from gradvet.autograd.events import WithUncalled
+from gradvet.autograd.machine import MODE, Frame, Machine
+from gradvet.autograd.objects import assign, get_attribute
+from gradvet.autograd.values import NONE, External, Instance, Mode, Ref, Unknown, Value
+
+_GRAD_MODE_CLASSES = {
+    "torch.no_grad",
+    "torch.enable_grad",
+    "torch.inference_mode",
+    "torch.set_grad_enabled",
+    "torch.autograd.no_grad",
+    "torch.autograd.enable_grad",
+    "torch.autograd.grad_mode.no_grad",
+}
+
+
+def run_with(m: Machine, node: ast.With, at: int) -> bool:
+    """Run a `with` statement from its item `at` on; whether its end is reached."""
+    if at == len(node.items):
+        return m.block(node.body)
+    item = node.items[at]
+    before = m.mode
+    manager = m.eval(item.context_expr)
+
+    def body(entered: Value) -> bool:
+        if item.optional_vars is not None:
+            assign(m, item.optional_vars, entered, node)
+        return run_with(m, node, at + 1)
+
+    kind = type(manager)
+    if kind is Mode:
+        m.mode_nodes.append(item.context_expr)
+        try:
+            return _in_mode(m, manager.modes, before, lambda: body(manager))
+        finally:
+            m.mode_nodes.pop()
+    if kind is Managed and manager.call.function.node is not None:
+        return _managed(m, manager, body)
+    if kind is External and manager.name in _GRAD_MODE_CLASSES:
+        m.emit(WithUncalled(item.context_expr, m.where(), manager.name))
+        return body(Unknown("`with` raises here"))
+    if kind is Ref and type(m.cells.get(manager.address)) is Instance:
+        enter = get_attribute(m, manager, "__enter__", item.context_expr)
+        entered = call_value(m, enter, Call(item.context_expr, ()))
+        alive = body(entered)
+        leave = get_attribute(m, manager, "__exit__", item.context_expr)
+        call_value(m, leave, Call(item.context_expr, (NONE, NONE, NONE)))
+        return alive
+    return body(manager)
+
+
+def _marks(frame: Frame) -> tuple[int, list[tuple[int, int]]]:
+    return len(frame.returns), [(len(loop.breaks), len(loop.continues)) for loop in frame.loops]
+
+
+def _in_mode(m: Machine, modes: int, before: int, body: Callable[[], bool]) -> bool:
+    """Run a body in a grad mode; every way out of it restores the mode before."""
+    frame = m.frames[-1]
+    marks = _marks(frame)
+    m.store.set(MODE, modes)
+    alive = body()
+    _restore_on_early_exits(frame, marks, before)
+    m.store.set(MODE, before)
+    return alive
+
+
+def _restore_on_early_exits(frame: Frame, marks: tuple[int, list[tuple[int, int]]], before: int) -> None:
+    """Every `return`, `break` and `continue` since the marks leaves the block, and so its grad mode."""
+    returns, loops = marks
+    for delta, _ in frame.returns[returns:]:
+        delta[MODE] = before
+    for loop, (breaks, continues) in zip(frame.loops, loops):
+        for delta in (*loop.breaks[breaks:], *loop.continues[continues:]):
+            delta[MODE] = before
+
+
+def _managed(m: Machine, manager: Managed, body: Callable[[Value], bool]) -> bool:
+    """Run a generator-based context manager of the file around the body: the body runs at its `yield`."""
+    outside = m.frames
+    before = m.mode
+    marks = _marks(outside[-1])
+    outcome = [True]
+
+    def at_yield(value: Value) -> Value:
+        inside = m.frames
+        m.frames = outside
+        try:
+            outcome[0] = body(value)
+        finally:
+            m.frames = inside
+        return NONE
+
+    m.frames = list(outside)
+    try:
+        call_function(m, manager.call.function, manager.call, taker=at_yield)
+    finally:
+        m.frames = outside
+    _restore_on_early_exits(outside[-1], marks, before)
+    return outcome[0]

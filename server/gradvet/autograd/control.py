@@ -1,0 +1,238 @@
+"""Branches and narrowing: what a test's outcome says of the values it looked at."""
+
+import ast
+from collections.abc import Callable
+
+from gradvet.autograd.domain import FLOAT, MAYBE, NO, YES, Tensor
+from gradvet.autograd.machine import Machine
+from gradvet.autograd.names import bind
+from gradvet.autograd.objects import get_attribute, set_attribute
+from gradvet.autograd.values import (
+    Bound,
+    Class,
+    Const,
+    Dict,
+    External,
+    Function,
+    Instance,
+    Layer,
+    Method,
+    Number,
+    Opaque,
+    Ref,
+    Sequence,
+    Text,
+    Tuple,
+    Union,
+    Unknown,
+    Value,
+    atoms,
+)
+
+_TENSOR_CLASSES = {"torch.Tensor", "torch.FloatTensor", "torch.nn.Parameter", "torch.autograd.Variable"}
+_PLAIN = {"int": ("int", "bool"), "float": ("float",), "str": ("str",), "bool": ("bool",)}
+
+
+def truth(m: Machine, value: Value) -> int:
+    """Whether a value counts as true in a test."""
+    kind = type(value)
+    if kind is Union:
+        known = 0
+        for atom in value.atoms:
+            known |= truth(m, atom)
+        return known
+    if kind is Const:
+        return YES if value.value else NO
+    if kind is Tuple:
+        return YES if value.items else NO
+    if kind in (Function, Bound, Class, Method):
+        return YES
+    if kind is Ref:
+        content = m.cells.get(value.address)
+        if type(content) is Sequence and content.items is not None and content.rest is None:
+            return YES if content.items else NO
+        if type(content) is Sequence and content.nonempty:
+            return YES
+        if type(content) in (Instance, Layer):
+            return YES
+    return MAYBE
+
+
+def is_none(m: Machine, value: Value) -> int:
+    """Whether a value is None."""
+    kind = type(value)
+    if kind is Union:
+        known = 0
+        for atom in value.atoms:
+            known |= is_none(m, atom)
+        return known
+    if kind is Const:
+        return YES if value.value is None else NO
+    if kind is Unknown:
+        return MAYBE
+    if kind is Ref:
+        return MAYBE if type(m.cells.get(value.address)) is Opaque else NO
+    return NO
+
+
+def is_instance(m: Machine, atom: Value, classes: tuple[Value, ...]) -> int:  # noqa: PLR0911
+    """Whether one atom is an instance of one of the classes."""
+    names = {c.name for c in classes if type(c) is External}
+    known_names = all(type(c) is External for c in classes)
+    kind = type(atom)
+    if kind in (Const, Number, Text):
+        word = "str" if kind is Text else atom.kind
+        if not known_names:
+            return NO
+        wanted = {w for name in names for w in _PLAIN.get(name.rpartition(".")[2], ())}
+        if word == "number":
+            return MAYBE if names & {"builtins.int", "builtins.float"} else NO
+        return YES if word in wanted else NO
+    if kind is Tuple:
+        return YES if "builtins.tuple" in names else NO
+    if kind is Ref:
+        content = m.cells.get(atom.address)
+        match content:
+            case Tensor():
+                if "torch.nn.Parameter" in names and "torch.Tensor" not in names:
+                    return content.parameter
+                return MAYBE if content.loose else YES if names & _TENSOR_CLASSES else NO
+            case Sequence(kind=word):
+                return YES if f"builtins.{word}" in names else MAYBE if word not in ("list", "set") else NO
+            case Dict():
+                return YES if "builtins.dict" in names else MAYBE
+            case Layer(name=name):
+                return YES if name in names or "torch.nn.Module" in names else NO if name and known_names else MAYBE
+            case Instance(owner=owner):
+                for c in classes:
+                    if type(c) is Class and c.address in m.classes[owner].order:
+                        return YES
+                if "torch.nn.Module" in names and m.classes[owner].is_module:
+                    return YES
+                return NO if known_names and not (names & m.classes[owner].external) else MAYBE
+    return MAYBE
+
+
+def fork(m: Machine, ways: list[Callable[[], tuple[bool, Value]]]) -> tuple[bool, Value]:
+    """Run alternatives from the present state and join those that go on."""
+    mark = m.store.mark()
+    ends, values = [], []
+    for way in ways:
+        alive, value = way()
+        delta = m.store.take(mark)
+        if alive:
+            ends.append(delta)
+            if value is not None:
+                values.append(value)
+    if not ends:
+        return False, None
+    m.store.merge(ends)
+    return True, m.store.union(values)
+
+
+def narrow(m: Machine, test: ast.expr, outcome: bool) -> bool:
+    """Keep only what is possible when the test came out so; False when nothing is."""
+    match test:
+        case ast.UnaryOp(op=ast.Not(), operand=inner):
+            return narrow(m, inner, not outcome)
+        case ast.BoolOp(op=ast.And(), values=values) if outcome:
+            return all(narrow(m, value, True) for value in values)
+        case ast.BoolOp(op=ast.Or(), values=values) if not outcome:
+            return all(narrow(m, value, False) for value in values)
+        case ast.Compare(left=left, ops=[ast.Is() | ast.IsNot() as op], comparators=[ast.Constant(value=None)]):
+            wanted = outcome if isinstance(op, ast.Is) else not outcome
+            return _keep(m, left, lambda atom: is_none(m, atom), wanted)
+        case ast.Call(func=ast.Name(id="isinstance"), args=[subject, classes]):
+            return _narrow_instance(m, subject, classes, outcome)
+        case ast.Call(func=ast.Attribute(attr="is_tensor"), args=[subject]):
+            return _keep(m, subject, lambda atom: _is_tensor(m, atom), outcome)
+        case ast.Attribute(value=subject, attr="requires_grad"):
+            return _narrow_grad(m, subject, outcome)
+        case ast.NamedExpr(target=target):
+            return _keep(m, target, lambda atom: truth(m, atom), outcome)
+        case ast.Name() | ast.Attribute():
+            return _keep(m, test, lambda atom: truth(m, atom), outcome)
+    return True
+
+
+def _is_tensor(m: Machine, atom: Value) -> int:
+    return is_instance(m, atom, (External("torch.Tensor"),))
+
+
+def _keep(m: Machine, subject: ast.expr, asks: Callable[[Value], int], wanted: bool) -> bool:
+    """Drop the alternatives of a name or attribute that contradict the outcome."""
+    if not isinstance(subject, (ast.Name, ast.Attribute)):
+        return True
+    value = _peek(m, subject)
+    if value is None:
+        return True
+    rejected = NO if wanted else YES
+    left = [atom for atom in atoms(value) if asks(atom) != rejected]
+    if not left:
+        return False
+    if len(left) < len(atoms(value)):
+        _poke(m, subject, left[0] if len(left) == 1 else Union(tuple(left)))
+    return True
+
+
+def _peek(m: Machine, subject: ast.expr) -> Value | None:
+    """The value of a plain name or attribute chain, read without effects; None for anything else."""
+    match subject:
+        case ast.Name():
+            return m.eval(subject)
+        case ast.Attribute(value=inner, attr=name):
+            holder = _peek(m, inner)
+            if type(holder) is not Ref:
+                return None
+            if type(m.cells.get(holder.address)) not in (Instance, Layer, Opaque):
+                return None
+            return get_attribute(m, holder, name, subject) if (holder.address, name) in m.cells else None
+    return None
+
+
+def _poke(m: Machine, subject: ast.expr, value: Value) -> None:
+    match subject:
+        case ast.Name(id=name):
+            bind(m, name, value)
+        case ast.Attribute(value=inner, attr=name):
+            holder = _peek(m, inner)
+            if type(holder) is Ref and not holder.address & 1:
+                set_attribute(m, holder, name, value, subject)
+
+
+def _narrow_instance(m: Machine, subject: ast.expr, classes: ast.expr, outcome: bool) -> bool:
+    named = m.eval(classes)
+    wanted = named.items if type(named) is Tuple else (named,)
+    if not _keep(m, subject, lambda atom: is_instance(m, atom, wanted), outcome):
+        return False
+    if outcome and any(type(c) is External and c.name in _TENSOR_CLASSES for c in wanted) and len(wanted) == 1:
+        value = _peek(m, subject)
+        if type(value) is Ref and type(m.cells.get(value.address)) is Opaque:
+            m.write(value, unknown_tensor(m.cells[value.address]))
+    return True
+
+
+def unknown_tensor(opaque: Opaque) -> Tensor:
+    """What an object is once it is known to be a tensor and nothing else is."""
+    return Tensor(
+        requires_grad=MAYBE,
+        is_leaf=MAYBE,
+        grad_fn=frozenset({"*", None}),
+        dtype=FLOAT | 2,
+        origin=opaque.origin,
+    )
+
+
+def _narrow_grad(m: Machine, subject: ast.expr, outcome: bool) -> bool:
+    value = _peek(m, subject)
+    state = None if value is None else m.tensor(value)
+    if state is None or state.requires_grad != MAYBE:
+        return True
+    if type(value) is Ref and not value.address & 1:
+        if outcome:
+            m.write(value, state._replace(requires_grad=YES, dtype=FLOAT))
+        else:
+            m.write(value, state._replace(requires_grad=NO, is_leaf=YES, grad_fn=frozenset({None})))
+    return True
+
+

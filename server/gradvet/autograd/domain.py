@@ -1,0 +1,170 @@
+"""What autograd may hold: sets of possibilities, and their joins. Joining two paths is union.
+
+The sets that are asked for most (truth, grad mode, dtype class) are bit sets in plain integers: the
+interpreter joins them at every statement.
+"""
+
+import ast
+from typing import NamedTuple
+
+# Truth: the answers that are still possible.
+NO = 1
+YES = 2
+MAYBE = NO | YES
+
+# Grad mode.
+GRAD = 1
+NO_GRAD = 2
+INFERENCE = 4
+
+# Dtype class: only FLOAT (floating point and complex) can require grad.
+FLOAT = 1
+INTEGER = 2
+ANY_DTYPE = FLOAT | INTEGER
+
+ANY_FN = "*"
+"""Stands for any grad_fn in a set of names."""
+
+NO_FN: frozenset[str | None] = frozenset({None})
+NOTHING: frozenset[int] = frozenset()
+NO_WORDS: frozenset[str] = frozenset()
+
+_TRUTH_WORDS = {0: "MAYBE", NO: "NO", YES: "YES", MAYBE: "MAYBE"}
+_MODE_WORDS = {GRAD: "grad mode on", NO_GRAD: "no_grad", INFERENCE: "inference_mode"}
+
+
+def truth_word(truth: int) -> str:
+    """The word for a truth: NO, YES or MAYBE."""
+    return _TRUTH_WORDS[truth]
+
+
+def mode_words(mode: int) -> list[str]:
+    """The words for a set of grad modes."""
+    return [word for bit, word in _MODE_WORDS.items() if mode & bit]
+
+
+class Origin:
+    """Where a state comes from: the node that made it, in words, and the origins of its inputs.
+
+    Two origins are equal when they speak of one node, however they came there: otherwise a loop
+    would never settle.
+    """
+
+    __slots__ = ("inputs", "node", "text")
+
+    def __init__(self, node: ast.AST, text: str, inputs: "tuple[Origin, ...]" = ()) -> None:
+        """`text` is what was done, such as `detach()` or `parameter of Net`."""
+        self.node = node
+        self.text = text
+        self.inputs = inputs
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both speak of one node."""
+        return isinstance(other, Origin) and self.node is other.node
+
+    def __hash__(self) -> int:
+        """By node."""
+        return id(self.node)
+
+
+class Alias(NamedTuple):
+    """How a tensor came to share storage behind autograd's back.
+
+    `kind` is detach, data or numpy; `source` the addresses of the tensors it was taken from;
+    `shares_version` is whether an edit is seen by the version counter of the source.
+    """
+
+    kind: str
+    source: frozenset[int]
+    node: ast.AST
+
+
+class Tensor(NamedTuple):
+    """What autograd may hold for one tensor. Each field is a set of possibilities.
+
+    `storage`: allocations it may share. `nodes`: graph nodes that may have made it. `leaves`: the
+    leaves that a gradient from here would reach. `cuts`: where a path to a leaf was stopped on the
+    way here. `assumes`: what has to be true of the unknown parts of the program. `loose`: known
+    only as "what a module gave", so it may be a tuple or a dict of tensors.
+    """
+
+    requires_grad: int = NO
+    is_leaf: int = YES
+    grad_fn: frozenset[str | None] = NO_FN
+    dtype: int = FLOAT
+    storage: frozenset[int] = NOTHING
+    view: int = NO
+    inference: int = NO
+    nodes: frozenset[int] = NOTHING
+    leaves: frozenset[int] = NOTHING
+    cuts: frozenset[int] = NOTHING
+    alias: Alias | None = None
+    origin: Origin | None = None
+    assumes: frozenset[str] = NO_WORDS
+    loose: bool = False
+    parameter: int = NO
+    dead: frozenset[int] = NOTHING
+
+    def describe(self) -> str:
+        """One line in torch's words."""
+        names = [ANY_FN] if ANY_FN in self.grad_fn else sorted(str(name) for name in self.grad_fn)
+        return (
+            f"requires_grad={truth_word(self.requires_grad)} is_leaf={truth_word(self.is_leaf)} "
+            f"grad_fn={'|'.join(names)}"
+        )
+
+    @property
+    def has_graph(self) -> bool:
+        """Whether it must hold a graph: it requires grad and was computed."""
+        return self.requires_grad == YES and self.is_leaf == NO
+
+
+def join_tensors(a: Tensor, b: Tensor) -> Tensor:
+    """The union of two states; `a` itself when it already holds all of `b`."""
+    if a is b:
+        return a
+    joined = Tensor(
+        a.requires_grad | b.requires_grad,
+        a.is_leaf | b.is_leaf,
+        a.grad_fn if a.grad_fn is b.grad_fn else a.grad_fn | b.grad_fn,
+        a.dtype | b.dtype,
+        a.storage if a.storage is b.storage else a.storage | b.storage,
+        a.view | b.view,
+        a.inference | b.inference,
+        a.nodes if a.nodes is b.nodes else a.nodes | b.nodes,
+        a.leaves if a.leaves is b.leaves else a.leaves | b.leaves,
+        a.cuts if a.cuts is b.cuts else a.cuts | b.cuts,
+        a.alias or b.alias,
+        a.origin or b.origin,
+        a.assumes if a.assumes is b.assumes else a.assumes | b.assumes,
+        a.loose or b.loose,
+        a.parameter | b.parameter,
+        a.dead if a.dead is b.dead else a.dead | b.dead,
+    )
+    return a if joined == a else joined
+
+
+class Node(NamedTuple):
+    """A node of the graph: what made it, where it leads, what it saved, whether a backward freed it.
+
+    `saved` pairs a storage with its version at that moment; `leaves` are the leaves it leads to
+    directly. `keeps` is whether it keeps anything for backward at all.
+    """
+
+    name: str
+    node: ast.AST
+    inputs: frozenset[int]
+    leaves: frozenset[int]
+    saved: frozenset[tuple[int, int]]
+    freed: int = NO
+    keeps: int = MAYBE
+
+
+def join_nodes(a: Node, b: Node) -> Node:
+    """The union of two nodes made at one place."""
+    if a is b:
+        return a
+    joined = Node(
+        a.name, a.node, a.inputs | b.inputs, a.leaves | b.leaves, a.saved | b.saved, a.freed | b.freed, a.keeps | b.keeps
+    )
+    return a if joined == a else joined

@@ -1,0 +1,173 @@
+"""What a program does to autograd. Rules subscribe to these; each stands for one context of one node."""
+
+import ast
+from dataclasses import dataclass
+
+from gradvet.autograd.domain import Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened at `node`; `calls` are the call sites that led there, outermost first."""
+
+    node: ast.AST
+    calls: tuple[ast.AST, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A place where a gradient is stopped: `kind` is detach, no_grad, data, nondiff, item, rewrap, numpy or sample."""
+
+    kind: str
+    name: str
+    node: ast.AST
+
+
+@dataclass(frozen=True, slots=True)
+class ModeStatement(Event):
+    """A grad mode was made and dropped: `torch.no_grad()` as a statement. `name` is its qualified name."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class WithUncalled(Event):
+    """`with torch.no_grad:`, without the call."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModeDecorator(Event):
+    """A grad mode decorates `target`, a function or a class of the file."""
+
+    target: ast.AST
+
+
+@dataclass(frozen=True, slots=True)
+class Backward(Event):
+    """A backward from `root` in grad mode `mode`; `freed` are the nodes it reached that were freed before.
+
+    `source` is the expression of the root, `cuts` are the places where the way from it was stopped.
+    """
+
+    root: Tensor
+    mode: int
+    how: str
+    retains: bool
+    freed: tuple[ast.AST, ...]
+    source: ast.expr | None
+    cuts: "tuple[Cut, ...]"
+
+
+@dataclass(frozen=True, slots=True)
+class ToNumpy(Event):
+    """A tensor is turned into a numpy array by `how`; `source` is the tensor's expression, if there is one."""
+
+    tensor: Tensor
+    mode: int
+    how: str
+    source: ast.expr | None
+    in_forward: bool
+    comes_back: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class InPlace(Event):
+    """A tensor is changed in place.
+
+    `saved` are the nodes, not yet freed, that saved its storage for backward. `mode` is the grad
+    mode at that moment; `target` the expression of the tensor.
+    """
+
+    tensor: Tensor
+    target: ast.expr | None
+    mode: int
+    how: str
+    saved: tuple[ast.AST, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DataUse(Event):
+    """`.data` of a tensor: read, written in place, or assigned (`write` is then the node that writes).
+
+    `saved` are the nodes that need the value for a backward still to come; `of_grad` whether it is
+    the data of a gradient, `activation` whether the tensor was computed or belongs to a forward under
+    way, `init` whether torch.nn.init writes it; `plain` whether the write is a statement that can
+    move under no_grad as it is. `subject` is the tensor's expression.
+    """
+
+    tensor: Tensor
+    kind: str
+    write: ast.AST | None
+    saved: tuple[ast.AST, ...]
+    of_grad: bool
+    subject: ast.expr | None
+    activation: bool
+    init: bool
+    plain: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AliasEdited(Event):
+    """A tensor taken by `detach()` is changed in place while the tensor it came from is used later."""
+
+    tensor: Tensor
+    source: Tensor
+    alias: ast.AST
+    target: ast.expr | None
+    saved: tuple[ast.AST, ...]
+    how: str
+
+
+@dataclass(frozen=True, slots=True)
+class Retained(Event):
+    """A tensor with its graph outlives the iteration in which it was made, and they pile up.
+
+    `holder` names what keeps it, `holder_node` the place where that was made; `freed` whether a
+    backward had freed its saved tensors; `how` is grow (a container), chain (each result leads to the
+    last one) or kept (only the last one stays); `value` is the expression that is kept, `scalar`
+    whether it has one element, `fixable` whether a change of that expression alone is enough.
+    """
+
+    tensor: Tensor
+    holder: str
+    holder_node: ast.AST | None
+    freed: int
+    how: str
+    value: ast.expr | None
+    scalar: bool
+    fixable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class UnusedGraph(Event):
+    """A module that is being evaluated built a graph that no backward will use.
+
+    `evidence` is where it was put into eval mode; `function` the function that evaluates, and
+    `whole` whether all of that function does.
+    """
+
+    tensor: Tensor
+    evidence: ast.AST
+    function: ast.AST | None
+    whole: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CutPath(Event):
+    """The only path from leaves that an optimizer owns to a loss is stopped at this node.
+
+    With `term`, what is stopped is a whole term of the loss. `subject` is the expression that is cut.
+    """
+
+    kind: str
+    name: str
+    leaves: tuple[str, ...]
+    loss: ast.AST
+    owner: ast.AST | None
+    all_cut: bool
+    subject: ast.AST | None
+    term: bool = False
+
+

@@ -1,0 +1,389 @@
+"""What each kind of expression evaluates to."""
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+from gradvet.autograd.calls import Call, call_value
+from gradvet.autograd.control import fork, is_none, narrow, truth
+from gradvet.autograd.domain import MAYBE, NO, YES
+from gradvet.autograd.machine import EVALUATE, Machine
+from gradvet.autograd.names import bind, lookup
+from gradvet.autograd.objects import assign, element_of, get_attribute, get_item, items_of
+from gradvet.autograd.operators import binary, compare, unary
+from gradvet.autograd.values import (
+    FALSE,
+    NONE,
+    TRUE,
+    Const,
+    Dict,
+    Function,
+    Number,
+    Sequence,
+    Slice,
+    Text,
+    Tuple,
+    Unknown,
+    Value,
+    const,
+    join,
+    join_all,
+)
+
+
+def evaluates(*kinds: type) -> Callable[[Callable[[Machine, Any], Value]], Callable[[Machine, Any], Value]]:
+    """Register what these kinds of expression mean."""
+
+    def register(function: Callable[[Machine, Any], Value]) -> Callable[[Machine, Any], Value]:
+        EVALUATE.update(dict.fromkeys(kinds, function))
+        return function
+
+    return register
+
+
+@evaluates(ast.Constant)
+def _constant(m: Machine, node: ast.Constant) -> Value:
+    return const(node.value)
+
+
+@evaluates(ast.Name)
+def _name(m: Machine, node: ast.Name) -> Value:
+    return lookup(m, node.id)
+
+
+@evaluates(ast.Attribute)
+def _attribute(m: Machine, node: ast.Attribute) -> Value:
+    return get_attribute(m, m.eval(node.value), node.attr, node)
+
+
+@evaluates(ast.Subscript)
+def _subscript(m: Machine, node: ast.Subscript) -> Value:
+    holder = m.eval(node.value)
+    return get_item(m, holder, m.eval(node.slice), node)
+
+
+@evaluates(ast.Slice)
+def _slice(m: Machine, node: ast.Slice) -> Value:
+    for part in (node.lower, node.upper, node.step):
+        if part is not None:
+            m.eval(part)
+    return Slice()
+
+
+@evaluates(ast.Call)
+def _call(m: Machine, node: ast.Call) -> Value:
+    if isinstance(node.func, ast.Attribute):
+        function = get_attribute(m, m.eval(node.func.value), node.func.attr, node.func, called=True)
+    else:
+        function = m.eval(node.func)
+    args: list[Value] = []
+    star = None
+    for arg in node.args:
+        if isinstance(arg, ast.Starred):
+            value = m.eval(arg.value)
+            known = items_of(m, value)
+            if known is not None and star is None:
+                args.extend(known)
+            else:
+                element = element_of(m, value, arg)
+                star = element if star is None else join(star, element)
+        elif star is None:
+            args.append(m.eval(arg))
+        else:
+            star = join(star, m.eval(arg))
+    keywords: dict[str, Value] = {}
+    stars = None
+    for keyword in node.keywords:
+        value = m.eval(keyword.value)
+        if keyword.arg is not None:
+            keywords[keyword.arg] = value
+            continue
+        content = m.cells.get(getattr(value, "address", -1))
+        if type(content) is Dict:
+            keywords.update({key.value: v for key, v in content.items if key.kind == "str"})
+            stars = content.rest if content.rest is not None else stars
+        else:
+            stars = Unknown("keyword arguments that are not known")
+    return call_value(m, function, Call(node, tuple(args), keywords, star, stars))
+
+
+@evaluates(ast.BinOp)
+def _binop(m: Machine, node: ast.BinOp) -> Value:
+    left = m.eval(node.left)
+    return binary(m, node, node.op, left, m.eval(node.right))
+
+
+@evaluates(ast.UnaryOp)
+def _unaryop(m: Machine, node: ast.UnaryOp) -> Value:
+    value = m.eval(node.operand)
+    if isinstance(node.op, ast.Not):
+        known = truth(m, value)
+        return TRUE if known == NO else FALSE if known == YES else Number("bool")
+    return unary(m, node, node.op, value)
+
+
+@evaluates(ast.BoolOp)
+def _boolop(m: Machine, node: ast.BoolOp) -> Value:
+    stops_at = YES if isinstance(node.op, ast.Or) else NO
+    return _bool_rest(m, node.values, stops_at)
+
+
+def _bool_rest(m: Machine, values: list[ast.expr], stops_at: int) -> Value:
+    first = m.eval(values[0])
+    if len(values) == 1:
+        return first
+    known = truth(m, first)
+    if known == stops_at:
+        return first
+    goes_on = stops_at == NO
+    if known != MAYBE:
+        return _bool_rest(m, values[1:], stops_at)
+
+    def stop() -> tuple[bool, Value]:
+        alive = narrow(m, values[0], not goes_on)
+        return alive, _only(m, first, truth_is=not goes_on)
+
+    def go_on() -> tuple[bool, Value]:
+        return (True, _bool_rest(m, values[1:], stops_at)) if narrow(m, values[0], goes_on) else (False, None)
+
+    alive, value = fork(m, [stop, go_on])
+    return value if alive and value is not None else first
+
+
+def _only(m: Machine, value: Value, *, truth_is: bool) -> Value:
+    """The alternatives of a value that may have this truth."""
+    rejected = NO if truth_is else YES
+    kept = [atom for atom in m.alternatives(value) if truth(m, atom) != rejected]
+    return join_all(kept) if kept else value
+
+
+@evaluates(ast.IfExp)
+def _ifexp(m: Machine, node: ast.IfExp) -> Value:
+    known = truth(m, m.eval(node.test))
+    ways: list[Callable[[], tuple[bool, Value]]] = []
+    for outcome, branch in ((True, node.body), (False, node.orelse)):
+        if known == (NO if outcome else YES):
+            continue
+
+        def way(outcome: bool = outcome, branch: ast.expr = branch) -> tuple[bool, Value]:
+            return (True, m.eval(branch)) if narrow(m, node.test, outcome) else (False, None)
+
+        ways.append(way)
+    alive, value = fork(m, ways)
+    return value if alive and value is not None else Unknown("neither branch is possible")
+
+
+@evaluates(ast.Compare)
+def _compare(m: Machine, node: ast.Compare) -> Value:
+    left = m.eval(node.left)
+    if len(node.ops) == 1:
+        right = m.eval(node.comparators[0])
+        op = node.ops[0]
+        if isinstance(op, (ast.Is, ast.IsNot)):
+            return _identity(m, left, right, positive=isinstance(op, ast.Is))
+        return compare(m, node, op, left, right)
+    for comparator in node.comparators:
+        m.eval(comparator)
+    return Number("bool")
+
+
+def _identity(m: Machine, left: Value, right: Value, *, positive: bool) -> Value:
+    known = MAYBE
+    if right == NONE:
+        known = is_none(m, left)
+    elif type(left) is Const and type(right) is Const:
+        known = YES if left == right else NO
+    if known == MAYBE:
+        return Number("bool")
+    return TRUE if (known == YES) is positive else FALSE
+
+
+@evaluates(ast.Tuple)
+def _tuple(m: Machine, node: ast.Tuple) -> Value:
+    items = _elements(m, node.elts)
+    if items is None:
+        return m.new(node, Sequence("tuple", None, _any_element(m, node.elts)))
+    return Tuple(tuple(items))
+
+
+@evaluates(ast.List, ast.Set)
+def _list(m: Machine, node: ast.List | ast.Set) -> Value:
+    kind = "list" if isinstance(node, ast.List) else "set"
+    items = _elements(m, node.elts)
+    if items is None:
+        return m.new(node, Sequence(kind, None, _any_element(m, node.elts)))
+    return m.new(node, Sequence(kind, tuple(items)))
+
+
+def _elements(m: Machine, nodes: list[ast.expr]) -> list[Value] | None:
+    """The values one by one, or None when a star makes their number unknown."""
+    out: list[Value] = []
+    for node in nodes:
+        if isinstance(node, ast.Starred):
+            known = items_of(m, m.eval(node.value))
+            if known is None:
+                return None
+            out.extend(known)
+        else:
+            out.append(m.eval(node))
+    return out
+
+
+def _any_element(m: Machine, nodes: list[ast.expr]) -> Value | None:
+    return join_all(
+        [element_of(m, m.eval(n.value), n) if isinstance(n, ast.Starred) else m.eval(n) for n in nodes]
+    )
+
+
+@evaluates(ast.Dict)
+def _dict(m: Machine, node: ast.Dict) -> Value:
+    content = Dict()
+    for key_node, value_node in zip(node.keys, node.values):
+        value = m.eval(value_node)
+        if key_node is None:
+            other = m.cells.get(getattr(value, "address", -1))
+            if type(other) is Dict:
+                for key, item in other.items:
+                    content = content.put(key, item)
+                if other.rest is not None:
+                    content = content._replace(rest=other.rest, keys=other.keys)
+            else:
+                content = content._replace(rest=Unknown("an unpacked mapping"), keys=Unknown())
+            continue
+        key = m.eval(key_node)
+        if type(key) is Const:
+            content = content.put(key, value)
+        else:
+            rest = value if content.rest is None else join(content.rest, value)
+            content = content._replace(rest=rest, keys=key if content.keys is None else join(content.keys, key))
+    return m.new(node, content)
+
+
+@evaluates(ast.JoinedStr)
+def _joined(m: Machine, node: ast.JoinedStr) -> Value:
+    for part in node.values:
+        if isinstance(part, ast.FormattedValue):
+            m.eval(part.value)
+    return Text()
+
+
+@evaluates(ast.Lambda)
+def _lambda(m: Machine, node: ast.Lambda) -> Value:
+    return Function(node, m.frames[-1].scope, defaults_of(m, node.args))
+
+
+def defaults_of(m: Machine, args: ast.arguments) -> tuple[tuple[str, Value], ...]:
+    """Evaluate the defaults of a function, as `def` does."""
+    positional = [*args.posonlyargs, *args.args]
+    pairs = [
+        (arg.arg, m.eval(default))
+        for arg, default in zip(positional[len(positional) - len(args.defaults) :], args.defaults)
+    ]
+    pairs += [(arg.arg, m.eval(d)) for arg, d in zip(args.kwonlyargs, args.kw_defaults) if d is not None]
+    return tuple(pairs)
+
+
+@evaluates(ast.NamedExpr)
+def _walrus(m: Machine, node: ast.NamedExpr) -> Value:
+    value = m.eval(node.value)
+    bind(m, node.target.id, value)
+    return value
+
+
+@evaluates(ast.Starred)
+def _starred(m: Machine, node: ast.Starred) -> Value:
+    return m.eval(node.value)
+
+
+@evaluates(ast.Await)
+def _await(m: Machine, node: ast.Await) -> Value:
+    return m.eval(node.value)
+
+
+@evaluates(ast.Yield)
+def _yield(m: Machine, node: ast.Yield) -> Value:
+    value = m.eval(node.value) if node.value is not None else NONE
+    taker = m.frames[-1].yields
+    return taker(value) if taker is not None else Unknown("what is sent to a generator")
+
+
+@evaluates(ast.YieldFrom)
+def _yield_from(m: Machine, node: ast.YieldFrom) -> Value:
+    value = m.eval(node.value)
+    taker = m.frames[-1].yields
+    if taker is not None:
+        taker(element_of(m, value, node))
+    return Unknown("what a generator returns")
+
+
+@evaluates(ast.ListComp, ast.SetComp, ast.GeneratorExp)
+def _comprehension(m: Machine, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> Value:
+    kind = {ast.ListComp: "list", ast.SetComp: "set", ast.GeneratorExp: "generator"}[type(node)]
+    found = _comprehend(m, node.generators, lambda: m.eval(node.elt))
+    if isinstance(found, list):
+        return m.new(node, Sequence(kind, tuple(found)))
+    return m.new(node, Sequence(kind, None, found, nonempty=found is not None))
+
+
+@evaluates(ast.DictComp)
+def _dict_comprehension(m: Machine, node: ast.DictComp) -> Value:
+    found = _comprehend(m, node.generators, lambda: Tuple((m.eval(node.key), m.eval(node.value))))
+    pairs = found if isinstance(found, list) else []
+    if isinstance(found, list) and all(type(pair.items[0]) is Const for pair in pairs):
+        content = Dict()
+        for pair in pairs:
+            content = content.put(pair.items[0], pair.items[1])
+        return m.new(node, content)
+    pair = join_all(pairs) if isinstance(found, list) else found
+    if type(pair) is not Tuple:
+        return m.new(node, Dict((), Unknown(), Unknown()))
+    return m.new(node, Dict((), pair.items[1], pair.items[0]))
+
+
+MOST_UNROLLED = 8
+
+
+def _comprehend(
+    m: Machine, generators: list[ast.comprehension], element: Callable[[], Value]
+) -> list[Value] | Value | None:
+    """Run a comprehension: a list when each element is known by itself, else the join of all."""
+    first, rest = generators[0], generators[1:]
+    source = m.eval(first.iter)
+    known = items_of(m, source)
+
+    def once(value: Value) -> tuple[bool, Value]:
+        assign(m, first.target, value, first.target)
+        for test in first.ifs:
+            if truth(m, m.eval(test)) == NO or not narrow(m, test, True):
+                return False, None
+        if rest:
+            inner = _comprehend(m, rest, element)
+            return True, join_all(inner) if isinstance(inner, list) else inner
+        return True, element()
+
+    if known is not None and len(known) <= MOST_UNROLLED and not rest and not first.ifs:
+        # Each element has a context of its own, so that what it makes has addresses of its own.
+        out = []
+        for number, value in enumerate(known):
+            with m.numbered(first, number):
+                out.append(once(value)[1])
+        return out
+    if known is not None and not known:
+        return []
+    value = element_of(m, source, first.iter)
+    alive, found = m.for_all(first, lambda: once(value))
+    return found if alive else None
+
+
+@evaluates(ast.FormattedValue)
+def _formatted(m: Machine, node: ast.FormattedValue) -> Value:
+    m.eval(node.value)
+    return Text()
+
+
+def _never(m: Machine, node: ast.expr) -> Value:
+    return Unknown("this kind of expression is not followed")
+
+
+for _kind in ast.expr.__subclasses__():
+    EVALUATE.setdefault(_kind, _never)

@@ -1,0 +1,237 @@
+"""Calls into other packages: which of our own models answers a qualified name."""
+
+import ast
+from collections.abc import Callable
+
+from gradvet.autograd import layers
+from gradvet.autograd.calls import CALL_EXTERNAL, Call, unknown_call
+from gradvet.autograd.domain import NO, YES
+from gradvet.autograd.frameworks import MODULE_MAKERS
+from gradvet.autograd.graph import backward, held_tensors
+from gradvet.autograd.knowledge import load
+from gradvet.autograd.machine import Machine
+from gradvet.autograd.methods import owned_by
+from gradvet.autograd.operations import perform
+from gradvet.autograd.tensors import numbers_in, to_numpy
+from gradvet.autograd.values import (
+    NONE,
+    Array,
+    Const,
+    Distribution,
+    External,
+    Layer,
+    Number,
+    Opaque,
+    Optimizer,
+    Ref,
+    Sequence,
+    Text,
+    Unknown,
+    Value,
+)
+
+Handler = Callable[[Machine, str, Call], Value]
+HANDLERS: dict[str, Handler] = {}
+
+_SAME_AS = {
+    "torch.nn.functional": ("F",),
+}
+_RENAMED = (
+    ("torch.nn.modules.", "torch.nn."),
+    ("torch.autograd.variable.Variable", "torch.autograd.Variable"),
+    ("torch.autograd.grad_mode.", "torch."),
+    ("torch.nn.parameter.", "torch.nn."),
+    ("torch.optim.", "torch.optim."),
+)
+_INTO_NUMPY = (
+    "numpy.", "matplotlib.", "sklearn.", "seaborn.", "pandas.", "scipy.", "cv2.", "PIL.", "skimage.", "plotly.",
+)  # fmt: skip
+_NUMPY_SAFE = {
+    "numpy.random", "numpy.sum", "numpy.mean", "numpy.max", "numpy.min", "numpy.prod", "numpy.amax", "numpy.amin", "numpy.std",
+    "numpy.var", "numpy.shape", "numpy.ndim", "numpy.size", "pandas.DataFrame.from_dict", "PIL.Image.fromarray",
+}  # fmt: skip
+
+
+def handles(*names: str) -> Callable[[Handler], Handler]:
+    """Register the model of these qualified names."""
+
+    def register(handler: Handler) -> Handler:
+        HANDLERS.update(dict.fromkeys(names, handler))
+        return handler
+
+    return register
+
+
+def canonical(name: str) -> str:
+    """The public name of something that can be reached by several."""
+    for long, short in _RENAMED:
+        if name.startswith(long):
+            name = short + name[len(long) :]
+            if long.startswith("torch.nn.modules"):
+                module, _, last = name.rpartition(".")
+                name = f"torch.nn.{last}" if module != "torch.nn" else name
+    return name
+
+
+def call_external(m: Machine, name: str, call: Call) -> Value:  # noqa: PLR0911, PLR0912
+    """Call something of another package."""
+    if name.startswith("torch."):
+        name = canonical(name)
+    handler = HANDLERS.get(name)
+    if handler is not None:
+        return handler(m, name, call)
+    if name.startswith("builtins."):
+        return unknown_call(m, call, f"the result of `{name[9:]}`")
+    if name.startswith("torch."):
+        made = _torch(m, name, call)
+        if made is not None:
+            return made
+    elif name.startswith(_INTO_NUMPY):
+        return _numpy(m, name, call)
+    elif name.startswith("math.") or name.startswith("random."):
+        return _math(m, name, call)
+    elif any(name.startswith(maker) for maker in MODULE_MAKERS):
+        return _made_elsewhere(m, name, call)
+    if "backward" in name.rpartition(".")[2] and call.args and held_tensors(m, call.args[0]):
+        backward(m, call.node, call.args[0], retain=None, create=None, how=f"{name}()")
+        return NONE
+    return unknown_call(m, call, f"the result of `{name.rpartition('.')[2]}`, which is not in this file")
+
+
+def _torch(m: Machine, name: str, call: Call) -> Value | None:
+    knowledge = load()
+    short = name.rpartition(".")[2]
+    if name.startswith("torch.nn.") and short[:1].isupper() and name.count(".") == 2:  # noqa: PLR2004
+        return layers.create(m, name, call)
+    if name.startswith("torch.nn.init."):
+        return _initialised(m, name, call)
+    op = knowledge.function(name)
+    if op is not None:
+        args = call.args if call.star is None else (*call.args, call.star)
+        target = call.node.args[0] if isinstance(call.node, ast.Call) and call.node.args else None
+        value = perform(m, call.node, op, args, call.keywords, name=f"{short}()", target=target)
+        return _with_flags(m, value, call)
+    if name.startswith("torch.Tensor."):
+        method = knowledge.method(short)
+        if method is not None:
+            return perform(m, call.node, method, call.args, call.keywords, name=f"{short}()")
+    if name.startswith("torch.optim.lr_scheduler"):
+        return m.unknown(call.node, "a learning rate scheduler", (), "scheduler")
+    if name.startswith("torch.optim.") and short[:1].isupper():
+        owned = owned_by(m, call.argument(0, "params") or Unknown())
+        ref = m.new(call.node, owned, "optimizer")
+        if m.judge is not None:
+            m.judge.optimizer_made(ref, owned, call.node)
+        return ref
+    if name.startswith("torch.distributions.") and short[:1].isupper() and "transforms" not in name and "constraints" not in name:
+        return m.new(call.node, Distribution(name, call.all_values()), short)
+    return None
+
+
+def _with_flags(m: Machine, value: Value, call: Call) -> Value:
+    """`requires_grad=True` of a factory: `torch.zeros(3, requires_grad=True)`."""
+    flag = call.keywords.get("requires_grad")
+    state = m.tensor(value)
+    if flag is None or state is None or state.requires_grad != NO or type(value) is not Ref:
+        return value
+    if type(flag) is Const and flag.value:
+        own = frozenset({value.address})
+        m.update(value, lambda t: t._replace(requires_grad=YES, leaves=own, dtype=1))
+    elif type(flag) is not Const:
+        m.update(value, lambda t: t._replace(requires_grad=NO | YES))
+    return value
+
+
+def _initialised(m: Machine, name: str, call: Call) -> Value:
+    """torch.nn.init: changes its tensor in place with grad mode off."""
+    from gradvet.autograd.graph import version_key  # noqa: PLC0415
+
+    target = call.argument(0, "tensor")
+    if target is None:
+        return NONE
+    for _, state in m.tensors(target):
+        for storage in state.storage:
+            m.store.set(version_key(storage), Number("int"))
+    return target
+
+
+def _numpy(m: Machine, name: str, call: Call) -> Value:
+    """numpy, and the libraries that hand what they are given to it: a tensor that requires grad raises there."""
+    short = name.rpartition(".")[2]
+    cuts = frozenset[int]()
+    for at, value in enumerate(call.all_values()):
+        cuts |= numbers_in(m, value)
+        if name in _NUMPY_SAFE or name.startswith("numpy.random") and short != "choice":
+            continue
+        for ref, state in held_tensors(m, value):
+            if state.requires_grad & YES:
+                cuts |= {m.cut("numpy", f"{short}()", call.node, state.leaves, state.nodes)}
+            if name.startswith("pandas.") and m.tensor(value) is None:
+                continue  # a frame of objects is made without a word
+            if _takes_tensors(name, short):
+                to_numpy(m, call.node, state, _spelled(call, name), _argument_node(call, at))
+                break
+            _ = ref
+    if name.startswith("numpy."):
+        if short in ("load", "savez", "save", "seterr", "seed"):
+            return NONE if short != "load" else m.new(call.node, Array(), "array")
+        return m.new(call.node, Array(cuts=cuts), "array")
+    if name.startswith("sklearn.metrics."):
+        return Number("float", cuts)
+    return m.unknown(call.node, f"the result of `{short}`", (), "call")
+
+
+def _takes_tensors(name: str, short: str) -> bool:
+    """Whether the library turns this argument into an array: functions do, constructors of figures do not."""
+    if name.startswith("matplotlib."):
+        return short in {
+            "plot", "scatter", "hist", "imshow", "bar", "barh", "fill_between", "errorbar", "text", "axhline", "axvline",
+            "semilogy", "semilogx", "loglog", "boxplot", "contour", "contourf", "pcolormesh", "step", "stem", "matshow",
+        }  # fmt: skip
+    if name.startswith("pandas."):
+        return short in ("DataFrame", "Series")
+    if name.startswith("PIL."):
+        return False
+    return True
+
+
+def _spelled(call: Call, name: str) -> str:
+    return f"{ast.unparse(call.node.func)}()" if isinstance(call.node, ast.Call) else f"{name}()"
+
+
+def _argument_node(call: Call, at: int) -> ast.expr | None:
+    node = call.node
+    if isinstance(node, ast.Call) and not any(isinstance(a, ast.Starred) for a in node.args):
+        if at < len(node.args):
+            return node.args[at]
+        if at - len(node.args) < len(node.keywords):
+            return node.keywords[at - len(node.args)].value
+    return None
+
+
+def _math(m: Machine, name: str, call: Call) -> Value:
+    from gradvet.autograd.operators import number_of  # noqa: PLC0415
+
+    cuts = frozenset[int]()
+    for value in call.args:
+        cuts |= number_of(m, call.node, f"{name}()", value).cuts
+    if name in ("random.choice", "random.sample", "random.shuffle", "random.choices"):
+        from gradvet.autograd.objects import element_of  # noqa: PLC0415
+
+        element = element_of(m, call.args[0], call.node) if call.args else Unknown()
+        if name == "random.choice":
+            return element
+        return NONE if name == "random.shuffle" else m.new(call.node, Sequence("list", None, element, nonempty=True))
+    return Number("float", cuts)
+
+
+def _made_elsewhere(m: Machine, name: str, call: Call) -> Value:
+    """A module that another package makes: it has parameters, and they train until they are frozen."""
+    ref = m.unknown(call.node, f"a module made by `{name.rpartition('.')[2]}`", (), "module")
+    content = m.cells[ref.address]
+    if type(content) is Opaque:
+        layers.as_module(m, ref, content, f"`{name.rpartition('.')[2]}()`")
+    return ref
+
+
+CALL_EXTERNAL.append(call_external)

@@ -1,0 +1,184 @@
+"""The graph: making nodes, walking them, and what a backward does to them."""
+
+import ast
+from collections.abc import Iterable
+
+from gradvet.autograd.domain import MAYBE, NO, NOTHING, YES, Node, Tensor
+from gradvet.autograd.events import Backward, Cut
+from gradvet.autograd.machine import Machine
+from gradvet.autograd.values import Const, Dict, Opaque, Ref, Sequence, Tuple, Value, atoms
+
+MOST_NODES = 4000
+MOST_DEEP = 6
+
+
+def node_key(address: int) -> tuple[int, str]:
+    """The cell in which a graph node lies."""
+    return (address, "#node")
+
+
+def version_key(storage: int) -> tuple[int, str]:
+    """The cell that counts the in-place changes of a storage."""
+    return (storage, "#version")
+
+
+def add_node(
+    m: Machine,
+    address: int,
+    name: str,
+    site: ast.AST,
+    inputs: Iterable[Tensor],
+    saved: frozenset[tuple[int, int]] = frozenset(),
+    keeps: int = MAYBE,
+    before: frozenset[int] = NOTHING,
+) -> None:
+    """Make the node of an op. `before` are nodes that it follows besides those of its inputs."""
+    nodes, leaves = before, NOTHING
+    for state in inputs:
+        nodes = nodes | state.nodes if state.nodes else nodes
+        if state.is_leaf & YES and state.requires_grad & YES:
+            leaves = leaves | state.leaves
+    m.calls_of[site] = m.where()
+    key = node_key(address)
+    node = Node(name, site, nodes, leaves, saved, NO, keeps)
+    if m.loops:
+        m.loops[-1].allocs.add(address)
+    old = m.cells.get(key)
+    m.store.set(key, node if old is None or not nodes & {address} else m.store.union((old, node)))
+
+
+def reachable(m: Machine, roots: frozenset[int]) -> dict[int, Node]:
+    """All nodes that a backward from here would visit."""
+    found: dict[int, Node] = {}
+    stack = list(roots)
+    while stack and len(found) < MOST_NODES:
+        address = stack.pop()
+        if address in found:
+            continue
+        node = m.cells.get(node_key(address))
+        if type(node) is Node:
+            found[address] = node
+            stack.extend(node.inputs)
+    return found
+
+
+def free(m: Machine, roots: frozenset[int], *, certain: bool, keep: bool) -> dict[int, Node]:
+    """Let a backward pass through: the nodes it visits are freed unless they are kept."""
+    found = reachable(m, roots)
+    if m.judge is not None:
+        m.judge.consumed(found)
+    if not keep:
+        for address, node in found.items():
+            freed = YES if certain else node.freed | YES
+            if freed != node.freed:
+                m.store.set(node_key(address), node._replace(freed=freed))
+    return found
+
+
+def held_tensors(m: Machine, value: Value, depth: int = 0) -> list[tuple[Ref, Tensor]]:
+    """The tensors in a value: itself, or the elements of containers, or what an unknown call was given."""
+    found: list[tuple[Ref, Tensor]] = []
+    if depth > MOST_DEEP:
+        return found
+    for atom in atoms(value):
+        if type(atom) is Tuple:
+            for item in atom.items:
+                found += held_tensors(m, item, depth + 1)
+            continue
+        for ref in (atom,) if type(atom) is Ref else getattr(atom, "refs", ()):
+            content = m.cells.get(ref.address)
+            match content:
+                case Tensor():
+                    found.append((ref, content))
+                case Sequence():
+                    for item in (*(content.items or ()), content.rest):
+                        if item is not None:
+                            found += held_tensors(m, item, depth + 1)
+                case Dict():
+                    for item in (*(v for _, v in content.items), content.rest):
+                        if item is not None:
+                            found += held_tensors(m, item, depth + 1)
+    return found
+
+
+def opaque_inputs(m: Machine, value: Value, depth: int = 0) -> list[Tensor]:
+    """The tensors that went into calls which could not be followed, on the way to this value."""
+    found: list[Tensor] = []
+    for atom in atoms(value):
+        content = m.cells.get(getattr(atom, "address", -1))
+        if type(content) is Opaque and depth < MOST_DEEP:
+            for item in content.inputs:
+                found += [state for _, state in held_tensors(m, item)]
+                found += opaque_inputs(m, item, depth + 1)
+    return found
+
+
+def backward(m: Machine, site: ast.AST, root: Value, *, retain: Value | None, create: Value | None, how: str) -> None:
+    """A backward pass from `root`."""
+    keeps = _is_true(retain) or (retain is None and _is_true(create))
+    certain_keep = retain is None or type(retain) is Const
+    for atom in m.alternatives(root):
+        content = m.cells.get(getattr(atom, "address", -1))
+        if type(content) is Opaque:
+            _known_by_backward(m, atom, content, site)
+    states = m.tensors(root)
+    joined = m.tensor(root)
+    for _, state in states:
+        if state.requires_grad == NO:
+            continue
+        found = free(m, state.nodes, certain=len(states) == 1 and state.requires_grad == YES, keep=keeps)
+        freed_before = {node.node for node in found.values() if node.freed == YES and node.keeps == YES}
+        if m.judge is not None:
+            m.judge.reached(state.leaves, state.cuts, site)
+            m.judge.ineffective(state.dead, site)
+            m.judge.roots |= state.nodes
+        if joined is not None:
+            freed_nodes = tuple(freed_before)
+            m.emit(backward_event(m, site, joined, how, retains=keeps and certain_keep, freed=freed_nodes))
+            joined = None
+    if joined is not None:
+        if m.judge is not None:
+            m.judge.reached(NOTHING, joined.cuts, site)
+        m.emit(backward_event(m, site, joined, how, retains=keeps and certain_keep))
+
+
+def backward_event(
+    m: Machine, site: ast.AST, root: Tensor, how: str, *, retains: bool = False, freed: tuple[ast.AST, ...] = ()
+) -> Backward:
+    """The event of a backward from a root in this state."""
+    source = None
+    if isinstance(site, ast.Call):
+        if isinstance(site.func, ast.Attribute) and site.func.attr == "backward" and not site.args:
+            source = site.func.value
+        elif site.args:
+            source = site.args[0]
+    cuts = tuple(Cut(info.kind, info.name, info.node) for info in (m.cuts[number] for number in sorted(root.cuts)))
+    return Backward(site, m.where(), root, m.mode, how, retains, freed, source, cuts)
+
+
+def _known_by_backward(m: Machine, atom: Ref, content: Opaque, site: ast.AST) -> None:
+    """Something unknown on which `backward()` is called did require grad, or the line would raise."""
+    inputs = opaque_inputs(m, atom)
+    leaves, nodes, cuts = NOTHING, NOTHING, NOTHING
+    for state in inputs:
+        if state.requires_grad & YES:
+            leaves, nodes = leaves | state.leaves, nodes | state.nodes
+        cuts |= state.cuts
+    address = atom.address
+    add_node(m, address, "*", site, [s for s in inputs if s.requires_grad & YES], keeps=YES)
+    state = Tensor(
+        requires_grad=YES,
+        is_leaf=NO,
+        grad_fn=frozenset({"*"}),
+        storage=frozenset({address}),
+        nodes=frozenset({address}),
+        leaves=leaves,
+        cuts=cuts,
+        origin=content.origin,
+        assumes=frozenset({"it requires grad, since `backward()` is called on it"}),
+    )
+    m.write(atom, state)
+
+
+def _is_true(value: Value | None) -> bool:
+    return type(value) is Const and bool(value.value)

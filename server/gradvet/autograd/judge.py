@@ -1,0 +1,425 @@
+"""Judgements that need more than one moment of the run: what was kept, consumed, reached, edited."""
+
+import ast
+from dataclasses import dataclass, field
+
+from gradvet.autograd.domain import MAYBE, NO, YES, Node, Tensor
+from gradvet.autograd.graph import held_tensors, node_key, reachable
+from gradvet.autograd.machine import Loop, Machine
+from gradvet.autograd.operations import saved_by
+from gradvet.autograd.tensors import in_forward
+from gradvet.autograd.values import Array, Optimizer, Ref, Union, Value, refs
+
+
+@dataclass(slots=True)
+class Place:
+    """Where to speak of something that is kept: the node, the calls that led there, and the kept expression."""
+
+    site: ast.AST
+    calls: tuple[ast.AST, ...]
+    value: ast.expr | None
+
+
+@dataclass(slots=True)
+class Kept:
+    """A graph that outlived an iteration: a finding unless a later backward turns out to need it."""
+
+    place: Place
+    tensor: Tensor
+    nodes: frozenset[int]
+    holder: str
+    holder_node: ast.AST | None
+    freed: int
+    how: str
+    order: int
+    attribute: str = ""
+
+
+@dataclass(slots=True)
+class ModuleCall:
+    """A call of a module from outside any module, with what it gave."""
+
+    site: ast.AST
+    calls: tuple[ast.AST, ...]
+    tensor: Tensor
+    nodes: frozenset[int]
+    module: Ref
+    training: Value
+    mode: int
+    function: ast.AST | None
+    depth: int
+    in_loop: bool
+
+
+@dataclass(slots=True)
+class Edit:
+    """A change in place through a tensor that shares storage behind autograd's back."""
+
+    site: ast.AST
+    calls: tuple[ast.AST, ...]
+    tensor: Tensor
+    target: ast.expr | None
+    how: str
+    saved: tuple[ast.AST, ...]
+    mode: int
+    sources: tuple[Tensor, ...]
+
+
+@dataclass(slots=True)
+class DataRead:
+    """A `.data`, with what is done to it."""
+
+    node: ast.AST
+    calls: tuple[ast.AST, ...]
+    tensor: Tensor
+    kind: str = "read"
+    write: ast.AST | None = None
+    saved: tuple[ast.AST, ...] = ()
+    of_grad: bool = False
+    forward: bool = False
+    init: bool = False
+    how: str = ""
+
+
+@dataclass(slots=True)
+class Store:
+    """Something was put into an object that may outlive the iteration."""
+
+    site: ast.AST
+    calls: tuple[ast.AST, ...]
+    holder: Ref
+    value: Value
+    how: str
+    frames: tuple[int, ...]
+    forward: bool
+
+
+@dataclass(slots=True)
+class Judge:
+    """Collects what the machine tells it, and gives the verdicts at the end."""
+
+    machine: Machine
+    kept: list[Kept] = field(default_factory=list)
+    modules: list[ModuleCall] = field(default_factory=list)
+    edits: list[Edit] = field(default_factory=list)
+    data: dict[tuple[ast.AST, tuple[ast.AST, ...]], DataRead] = field(default_factory=dict)
+    optimizers: list[tuple[Ref, Optimizer, ast.AST]] = field(default_factory=list)
+    stepped_owners: set[int] = field(default_factory=set)
+    used_nodes: dict[int, int] = field(default_factory=dict)
+    reached_leaves: set[int] = field(default_factory=set)
+    backward_cuts: dict[int, ast.AST] = field(default_factory=dict)
+    escaped_nodes: set[int] = field(default_factory=set)
+    roots: set[int] = field(default_factory=set)
+    dead: dict[int, ast.AST] = field(default_factory=dict)
+    eval_sites: dict[int, ast.AST] = field(default_factory=dict)
+    order: int = 0
+
+    # -- told by the machine
+
+    def stored(self, site: ast.AST, holder: Ref, value: Value, how: str) -> None:
+        """`value` was put into `holder`: how is + for an added element, * for an unknown key, else a name."""
+        m = self.machine
+        if not m.loops or not held_tensors(m, value):
+            return
+        forward = getattr(m.frames[-1].node, "name", "") == "forward" and m.frames[-1].receiver == holder
+        if how not in ("+", "*") and not forward:
+            return
+        frames = tuple(frame.context for frame in m.frames)
+        for loop in m.loops:
+            if holder.address not in loop.allocs:
+                loop.stores.append(Store(site, m.where(), holder, value, how, frames, forward))
+
+    def consumed(self, nodes: dict[int, Node]) -> None:
+        """A backward visited these nodes."""
+        self.order += 1
+        for address in nodes:
+            self.used_nodes[address] = self.order
+
+    def reached(self, leaves: frozenset[int], cuts: frozenset[int], site: ast.AST) -> None:
+        """A backward reached these leaves, and these cuts lie on its way."""
+        self.reached_leaves |= leaves
+        for cut in cuts:
+            self.backward_cuts.setdefault(cut, site)
+
+    def ineffective(self, dead: frozenset[int], site: ast.AST) -> None:
+        """A backward was run of a loss to which terms were added that these cuts make constants."""
+        for cut in dead:
+            self.dead.setdefault(cut, site)
+
+    def made_leaf(self, site: ast.AST, ref: Ref, state: Tensor) -> None:
+        """A computed value was made a leaf that requires grad."""
+
+    def stepped(self, ref: Ref, content: Optimizer, site: ast.AST) -> None:
+        """An optimizer made a step."""
+        self.stepped_owners |= content.owns
+
+    def optimizer_made(self, ref: Ref, content: Optimizer, site: ast.AST) -> None:
+        """An optimizer was made."""
+        self.optimizers.append((ref, content, site))
+
+    def evaluated(self, receiver: Value, site: ast.AST) -> None:
+        """`eval()` was called on a module."""
+        for address in _addresses(receiver):
+            self.eval_sites[address] = site
+
+    def module_called(self, ref: Ref, site: ast.AST, result: Value) -> None:
+        """A module was called; only calls from outside other modules are of interest."""
+        m = self.machine
+        frame = m.frames[-1]
+        if any(getattr(f.node, "name", "") == "forward" for f in m.frames):
+            return
+        held = held_tensors(m, result)
+        graphs = [state for _, state in held if state.requires_grad == YES and state.nodes]
+        if not graphs:
+            return
+        nodes = frozenset[int]().union(*(state.nodes for state in graphs))
+        self.modules.append(
+            ModuleCall(
+                site,
+                m.where(),
+                graphs[0],
+                nodes,
+                ref,
+                m.cells.get((ref.address, "training")),
+                m.mode,
+                frame.node,
+                len(m.frames),
+                bool(m.loops),
+            )
+        )
+
+    def edited(self, site: ast.AST, state: Tensor, target: ast.expr | None, how: str) -> None:
+        """A tensor was changed in place."""
+        m = self.machine
+        alias = state.alias
+        if alias is None:
+            return
+        sources = tuple(
+            content for at in alias.source if type(content := m.cells.get(at)) is Tensor
+        )
+        saved = self._saved(state)
+        self.edits.append(Edit(site, m.where(), state, target, how, saved, m.mode, sources))
+        if alias.kind == "data":
+            for read in self.data.values():
+                if read.node is alias.node:
+                    if read.kind == "read":
+                        read.kind, read.write, read.how = "written", site, how
+                        read.forward = read.forward and in_forward(m)
+                    read.saved = tuple(dict.fromkeys((*read.saved, *saved)))
+
+    def _saved(self, state: Tensor) -> tuple[ast.AST, ...]:
+        nodes = frozenset(
+            key[0] for key, content in self.machine.cells.items() if type(content) is Node and content.freed == NO
+        )
+        return saved_by(self.machine, state, nodes)
+
+    def data_read(self, node: ast.AST, value: Value, state: Tensor) -> None:
+        """`.data` was read."""
+        m = self.machine
+        key = (node, m.where())
+        if key not in self.data:
+            of_grad = any(address in m.grads for address in _addresses(value))
+            self.data[key] = DataRead(node, m.where(), state, of_grad=of_grad, forward=in_forward(m))
+
+    def data_assigned(self, node: ast.AST, value: Value, state: Tensor) -> None:
+        """`.data = …`."""
+        m = self.machine
+        of_grad = any(address in m.grads for address in _addresses(value))
+        saved = self._saved(state)
+        self.data[(node, m.where())] = DataRead(
+            node, m.where(), state, "assigned", node, saved, of_grad, forward=in_forward(m)
+        )
+
+    def array_edited(self, node: ast.AST, content: Array) -> None:
+        """A numpy array was written."""
+
+    def escaped(self, value: Value) -> None:
+        """A value was handed to a caller that is not in this file: it may run a backward over it."""
+        m = self.machine
+        for _, state in held_tensors(m, value):
+            self.escaped_nodes |= set(reachable(m, state.nodes))
+
+    # -- the end of a loop's iteration
+
+    def end_of_pass(self, loop: Loop) -> None:
+        """Look for graphs of this iteration that something older holds."""
+        m = self.machine
+        stores, loop.stores = loop.stores, []
+        for store in stores:
+            if store.holder.address in loop.allocs:
+                continue
+            if store.how not in ("+", "*"):
+                self._attribute(loop, store)
+                continue
+            if m.cells.get(store.holder.address) is None:
+                continue
+            inside = {ref for ref, _ in held_tensors(m, store.holder)}
+            for ref, state in held_tensors(m, store.value):
+                if state.has_graph and state.nodes and ref in inside:
+                    self._keep(state, self._place(store, ref), holder_words(store.site)[0], store.holder, "grow")
+        if loop.number > 1:
+            self._chains(loop)
+
+    def _freed(self, nodes: frozenset[int]) -> int:
+        found = [m for at in nodes if (m := self.machine.cells.get(node_key(at))) is not None]
+        if found and all(node.freed == YES for node in found):
+            return YES
+        return NO if found and all(node.freed == NO for node in found) else MAYBE
+
+    def _keep(
+        self, state: Tensor, place: Place, words: str, holder: Ref | None, how: str, attribute: str = "", freed: int = 0
+    ) -> None:
+        self.order += 1
+        made = self.machine.site_of(holder.address) if holder is not None else None
+        known = freed or self._freed(state.nodes)
+        self.kept.append(Kept(place, state, state.nodes, words, made, known, how, self.order, attribute))
+
+    def _place(self, store: Store, ref: Ref) -> Place:
+        """The place where what is kept could do without its graph: where it is stored, or where it was handed over."""
+        m = self.machine
+        words, value = holder_words(store.site)
+        site, calls = store.site, store.calls
+        value = self._entry(value, ref)
+        born = m.context_of(ref.address)
+        for depth in range(len(store.frames) - 1, 0, -1):
+            if not calls or m.within(born, store.frames[depth]):
+                break
+            argument = self._argument(calls[-1], ref)
+            if argument is None:
+                break
+            site, calls, value = calls[-1], calls[:-1], self._entry(argument, ref)
+        literal = self._literal(store.value, ref)
+        if literal is not None and site is store.site:
+            return Place(literal, calls, literal)
+        return Place(site, calls, value)
+
+    def _argument(self, call: ast.AST, ref: Ref) -> ast.expr | None:
+        """The argument of a call that is just this tensor."""
+        passed = self.machine.passed.get(call) if isinstance(call, ast.Call) else None
+        if passed is None or not isinstance(call, ast.Call):
+            return None
+        values, keywords = passed
+        extra = len(values) - len(call.args)  # a method's receiver comes first
+        for value, node in zip(values[max(extra, 0) :], call.args):
+            if _is(value, ref) and not isinstance(node, ast.Starred):
+                return node
+        for keyword in call.keywords:
+            if keyword.arg in keywords and _is(keywords[keyword.arg], ref):
+                return keyword.value
+        return None
+
+    def _entry(self, value: ast.expr | None, ref: Ref) -> ast.expr | None:
+        """Of a tuple or list that is stored, the one element that holds the graph."""
+        if not isinstance(value, (ast.Tuple, ast.List, ast.Dict)):
+            return value
+        parts = value.values if isinstance(value, ast.Dict) else value.elts
+        states = self.machine.states
+        holding = [part for part in parts if part in states and states[part].requires_grad & YES]
+        return holding[0] if len(holding) == 1 else value
+
+    def _literal(self, value: Value, ref: Ref) -> ast.expr | None:
+        """The entry of a dict literal made elsewhere that only repeats a name: the name's owner can keep the graph."""
+        m = self.machine
+        for address in _addresses(value):
+            site = m.site_of(address)
+            if isinstance(site, ast.Dict):
+                for part in site.values:
+                    state = m.states.get(part)
+                    if isinstance(part, (ast.Name, ast.Attribute)) and state is not None and state.requires_grad & YES:
+                        return part
+        return None
+
+    def _attribute(self, loop: Loop, store: Store) -> None:
+        """An attribute that a forward sets, and that still holds a graph when the iteration is over."""
+        m = self.machine
+        value = m.cells.get((store.holder.address, store.how))
+        if value is None:
+            return
+        for ref, state in held_tensors(m, store.value):
+            if state.has_graph and state.nodes and _is(value, ref) and self._freed(state.nodes) == YES:
+                words, kept = holder_words(store.site)
+                place = Place(store.site, store.calls, kept)
+                self._keep(state, place, words, store.holder, "kept", store.how)
+
+    def _chains(self, loop: Loop) -> None:
+        """A result that leads to the same result of the iteration before: a graph that grows for ever."""
+        m = self.machine
+        seen: set[int] = set()
+        for key, value in m.store.delta(loop.base).items():
+            if value is None or (type(key) is tuple and str(key[1]).startswith("#")):
+                continue
+            if type(key) is int:
+                states = [value] if type(value) is Tensor and key not in loop.allocs else []
+            elif type(key) is tuple and key[0] not in loop.allocs:
+                states = [state for _, state in held_tensors(m, value)] if type(value) is not int else []
+            else:
+                states = []
+            for state in states:
+                if state.requires_grad & YES and state.nodes and not state.nodes <= seen:
+                    seen |= state.nodes
+                    self._chain(loop, state)
+
+    def _chain(self, loop: Loop, state: Tensor) -> None:
+        m = self.machine
+        for start in state.nodes:
+            node = m.cells.get(node_key(start))
+            if type(node) is not Node or start & 1 or start not in loop.allocs:
+                continue
+            behind = reachable(m, node.inputs)
+            if start + 1 not in behind or node.freed & YES:
+                continue  # no chain; or one that itself takes part in a backward: state that is carried over
+            fresh = {at: n for at, n in behind.items() if at in loop.allocs and not at & 1 and n.node is not node.node}
+            freed = NO
+            if any(n.freed == YES for n in fresh.values()):
+                freed = YES
+            elif any(n.freed & YES for n in fresh.values()):
+                freed = MAYBE
+            calls = m.calls_of.get(node.node, ())
+            site: ast.AST = node.node
+            words, value = "", None
+            while calls:
+                argument = self._chained_argument(calls[-1], fresh, start)
+                if argument is None:
+                    break
+                if not words:
+                    words = holder_words(site)[0] or " "
+                site, calls, value = calls[-1], calls[:-1], argument
+            self._keep(
+                state._replace(nodes=frozenset({start})), Place(site, calls, value), words, None, "chain", freed=freed
+            )
+
+    def _chained_argument(self, call: ast.AST, fresh: dict[int, Node], start: int) -> ast.expr | None:
+        """The argument of a call by which this iteration's graph came into a chain."""
+        passed = self.machine.passed.get(call) if isinstance(call, ast.Call) else None
+        if passed is None or not isinstance(call, ast.Call):
+            return None
+        values, keywords = passed
+        extra = max(len(values) - len(call.args), 0)
+        pairs = [*zip(values[extra:], call.args), *((keywords.get(k.arg or ""), k.value) for k in call.keywords)]
+        for value, node in pairs:
+            for _, state in self.machine.tensors(value) if value is not None else ():
+                if state.nodes & fresh.keys() and start not in state.nodes and start + 1 not in state.nodes:
+                    return node
+        return None
+
+
+def _is(value: Value, ref: Ref) -> bool:
+    return value == ref or (type(value) is Union and ref in value.atoms)
+
+
+def _addresses(value: Value) -> list[int]:
+    return [ref.address for ref in refs(value)]
+
+
+def holder_words(site: ast.AST) -> tuple[str, ast.expr | None]:
+    """What keeps the value, in the user's words, and the expression that is kept."""
+    match site:
+        case ast.Call(func=ast.Attribute(value=holder), args=[*_, value]):
+            return ast.unparse(holder), value
+        case ast.AugAssign(target=target, value=value):
+            return ast.unparse(target), value
+        case ast.Assign(targets=[ast.Subscript(value=holder)], value=value):
+            return ast.unparse(holder), value
+        case ast.Assign(targets=[target], value=value):
+            return ast.unparse(target), value
+    return "", None

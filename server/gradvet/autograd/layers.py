@@ -1,0 +1,492 @@
+"""Modules: making them, their parameters and children, calling them."""
+
+import ast
+from typing import NamedTuple
+
+from gradvet.autograd.calls import Call, ClassInfo, call_value, find_in_class
+from gradvet.autograd.domain import FLOAT, NO, YES, Origin, Tensor, join_tensors
+from gradvet.autograd.graph import held_tensors
+from gradvet.autograd.knowledge import load
+from gradvet.autograd.machine import Machine
+from gradvet.autograd.operations import Inputs, Operand, bind, carried, computed, in_mode, results
+from gradvet.autograd.values import (
+    FALSE,
+    NONE,
+    TRUE,
+    Bound,
+    Const,
+    Dict,
+    Each,
+    Instance,
+    Layer,
+    Method,
+    Number,
+    Opaque,
+    Ref,
+    Sequence,
+    Text,
+    Tuple,
+    Union,
+    Unknown,
+    Value,
+    atoms,
+    const,
+    join,
+    join_all,
+)
+
+_LISTS = {"torch.nn.ModuleList", "torch.nn.ParameterList"}
+_DICTS = {"torch.nn.ModuleDict", "torch.nn.ParameterDict"}
+_CONTAINERS = _LISTS | _DICTS | {"torch.nn.Sequential"}
+
+_HOOKS = ("register_forward_hook", "register_forward_pre_hook")
+
+MODULE_METHODS = {
+    "parameters", "named_parameters", "modules", "named_modules", "children", "named_children", "state_dict",
+    "load_state_dict", "train", "eval", "to", "cuda", "cpu", "float", "half", "double", "bfloat16", "type",
+    "requires_grad_", "zero_grad", "apply", "register_buffer", "register_parameter", "add_module", "register_module",
+    "register_forward_hook", "register_forward_pre_hook", "register_full_backward_hook", "buffers", "named_buffers",
+    "share_memory", "get_submodule", "get_parameter", "extra_repr", "compile",
+}  # fmt: skip
+
+
+class Members(NamedTuple):
+    """What belongs to a module, itself included: parameters, modules, and whether that is all."""
+
+    parameters: tuple[tuple[str, Ref], ...]
+    modules: tuple[tuple[str, Ref], ...]
+    complete: bool
+
+
+# -- making modules
+
+
+def parameter(m: Machine, site: ast.AST, tag: str, words: str) -> Ref:
+    """A new parameter that requires grad."""
+    address = m.address(site, tag)
+    m.place(address, parameter_state(address, Origin(site, words)))
+    return Ref(address)
+
+
+def parameter_state(address: int, origin: Origin, assumes: frozenset[str] = frozenset()) -> Tensor:
+    """The state of a parameter: a leaf that requires grad and leads to itself."""
+    own = frozenset({address})
+    return Tensor(YES, YES, dtype=FLOAT, storage=own, leaves=own, origin=origin, assumes=assumes, parameter=YES)
+
+
+def create(m: Machine, name: str, call: Call) -> Value:
+    """Make an instance of a class of torch.nn."""
+    site = call.node
+    short = name.rpartition(".")[2]
+    if name in _CONTAINERS:
+        return m.new(site, _container(m, name, call), short)
+    known = load().module(name)
+    parameters: list[tuple[str, int]] = []
+    if known is None or known.weights != "never":
+        for part in parameter_names(name, call):
+            ref = parameter(m, site, f"{short}.{part}", f"{part} of {short}")
+            parameters.append((part, ref.address))
+    options = tuple((key, value) for key, value in call.keywords.items() if key in ("inplace",))
+    ref = m.new(site, Layer(name if known is not None else "", tuple(parameters), options=options), short)
+    m.write_cell(ref, "training", TRUE)
+    return ref
+
+
+def parameter_names(name: str, call: Call) -> tuple[str, ...]:
+    """The names of a module's own parameters."""
+    short = name.rpartition(".")[2]
+    bias = call.keywords.get("bias")
+    if short in ("Embedding", "EmbeddingBag", "PReLU"):
+        return ("weight",)
+    if short in ("LSTM", "GRU", "RNN"):
+        return ("weight_ih_l0", "weight_hh_l0", "bias_ih_l0", "bias_hh_l0")
+    if short.endswith("Cell"):
+        return ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+    if short == "MultiheadAttention":
+        return ("in_proj_weight", "in_proj_bias")
+    return ("weight",) if bias == FALSE else ("weight", "bias")
+
+
+def _container(m: Machine, name: str, call: Call) -> Layer:
+    given = call.args[0] if len(call.args) == 1 and not call.keywords else None
+    content = m.cells.get(getattr(given, "address", -1))
+    if name in _DICTS or type(content) is Dict:
+        if type(content) is not Dict:
+            return Layer(name)
+        children = tuple((str(key.value), value) for key, value in content.items)
+        return Layer(name, (), children, content.rest)
+    values: list[Value] = list(call.args)
+    rest = call.star
+    if type(content) is Sequence:
+        values = list(content.items or ())
+        rest = content.rest if content.rest is not None else rest
+    elif type(given) is Tuple and name in _LISTS:
+        values = list(given.items)
+    elif type(content) is Opaque:
+        values, rest = [], given
+    return Layer(name, (), tuple((str(at), value) for at, value in enumerate(values)), rest)
+
+
+def as_module(m: Machine, ref: Ref, content: Opaque, words: str) -> Layer:
+    """What is known of an object once it is seen to be a module: its parameters are taken to train."""
+    assumes = frozenset({f"{words} has parameters that train"})
+    origin = Origin(content.origin.node if content.origin else ast.Pass(), f"parameters of {words}")
+    part = m.place_part(ref.address, "#parameters", None)
+    state = parameter_state(part.address, origin, assumes)
+    m.store.set(part.address, state)
+    layer = Layer("", (("parameters", part.address),))
+    m.write(ref, layer)
+    return layer
+
+
+# -- attributes and items
+
+
+def attribute(m: Machine, ref: Ref, content: Layer, name: str, node: ast.AST, *, called: bool) -> Value:  # noqa: PLR0911
+    """An attribute of a module of torch.nn, or of one that is only known to be a module."""
+    for part, address in content.parameters:
+        if part == name:
+            return Ref(address)
+    for part, value in content.children:
+        if part == name:
+            return value
+    if name in MODULE_METHODS or called:
+        return Method(ref, name, node)
+    if name == "training":
+        return Number("bool")
+    if name == "module":
+        return ref  # DataParallel and DDP wrap; what they wrap is what we look at
+    if content.name:
+        return NONE if name in ("weight", "bias") else Number("number")
+    value = m.place_part(ref.address, name, Opaque(f"a part of {words_of(node)}", (ref,), Origin(node, name)))
+    m.write_cell(ref, name, value)
+    return value
+
+
+def words_of(node: ast.AST) -> str:
+    """An expression as the user wrote it, in quotes; long ones are cut."""
+    text = ast.unparse(node.value if isinstance(node, ast.Attribute) else node)
+    return f"`{text[:37]}...`" if len(text) > 40 else f"`{text}`"  # noqa: PLR2004
+
+
+def item(m: Machine, ref: Ref, content: Layer, key: Value, node: ast.AST) -> Value:
+    """A child of a container by position or name."""
+    if type(key) is Const and key.kind in ("int", "str"):
+        if key.kind == "int" and content.rest is None and -len(content.children) <= key.value < len(content.children):
+            return content.children[key.value][1]
+        for name, value in content.children:
+            if name == str(key.value):
+                return value
+    if not content.name and not content.children and content.rest is None:
+        return attribute(m, ref, content, f"[{getattr(key, 'value', '')}]", node, called=False)
+    return any_child(m, ref, content, node)
+
+
+def any_child(m: Machine, ref: Ref, content: Layer, node: ast.AST) -> Value:
+    """Any one child of a container."""
+    found = [value for _, value in content.children]
+    if content.rest is not None:
+        found.append(content.rest)
+    return join_all(found) if found else Unknown("a child of a module that is not known")
+
+
+# -- members
+
+
+def is_module(m: Machine, value: Value) -> bool:
+    """Whether a value must be a module."""
+    content = m.cells.get(getattr(value, "address", -1))
+    if type(content) is Instance:
+        return bool(m.classes[content.owner].is_module)
+    return type(content) is Layer
+
+
+def members(m: Machine, value: Value) -> Members:
+    """All parameters and submodules of a module, in order."""
+    parameters: dict[Ref, str] = {}
+    modules: dict[Ref, str] = {}
+    complete = [True]
+
+    def visit(value: Value, path: str) -> None:
+        for atom in atoms(value):
+            for ref in atom.refs if type(atom) is Each else (atom,):
+                if type(ref) is Ref:
+                    enter(ref, path)
+                elif type(ref) is Unknown:
+                    complete[0] = False
+
+    def enter(ref: Ref, path: str) -> None:
+        content = m.cells.get(ref.address)
+        if type(content) is Tensor:
+            if content.parameter & YES:
+                parameters.setdefault(ref, path)
+            return
+        if ref in modules:
+            return
+        if type(content) is Layer:
+            modules[ref] = path
+            for name, address in content.parameters:
+                parameters.setdefault(Ref(address), f"{path}.{name}".lstrip("."))
+            for name, child in content.children:
+                visit(child, f"{path}.{name}".lstrip("."))
+            if content.rest is not None:
+                visit(content.rest, path)
+            attributes(ref, path)
+        elif type(content) is Instance and m.classes[content.owner].is_module:
+            modules[ref] = path
+            attributes(ref, path)
+        elif type(content) is Opaque:
+            complete[0] = False
+
+    def attributes(ref: Ref, path: str) -> None:
+        for name in m.attributes.get(ref.address & ~1, ()):
+            if name.startswith("#") or name == "grad":
+                continue
+            cell = m.cells.get((ref.address, name))
+            if cell is None or type(cell) in (Const, Number, Text):
+                continue
+            if type(cell) is Ref and type(m.cells.get(cell.address)) in (Tensor, Layer, Instance):
+                enter(cell, f"{path}.{name}".lstrip("."))
+            elif type(cell) in (Union, Each):
+                visit(cell, f"{path}.{name}".lstrip("."))
+
+    visit(value, "")
+    return Members(
+        tuple((name, ref) for ref, name in parameters.items()),
+        tuple((name, ref) for ref, name in modules.items()),
+        complete[0],
+    )
+
+
+def set_training(m: Machine, value: Value, mode: Value) -> None:
+    """`train(mode)` on a module and all below it."""
+    for _, ref in members(m, value).modules:
+        m.write_cell(ref, "training", mode)
+
+
+def training_of(m: Machine, ref: Ref) -> Value | None:
+    """The `training` flag of a module, as a value; None when nothing is known."""
+    return m.cells.get((ref.address, "training"))  # type: ignore[no-any-return]
+
+
+# -- calling
+
+
+def call_layer(m: Machine, ref: Ref, content: Layer, call: Call) -> Value:
+    """Call a module of torch.nn."""
+    if content.name == "torch.nn.Sequential" or (content.children and not content.parameters and content.name == ""):
+        return _chain(m, content, call)
+    trains = [Operand(f"#{name}", Ref(at), m.cells[at]) for name, at in content.parameters if at in m.cells]
+    known = load().module(content.name) if content.name else None
+    if known is None:
+        return opaque_forward(m, ref, trains, call)
+    op = known.eval if training_of(m, ref) == FALSE else known.train
+    options = dict(content.options)
+    inputs = bind(m, op, call.args, call.keywords)
+    if options.get("inplace") == TRUE and call.args:
+        for form in op.forms.values():
+            op = form
+    truth, through = carried(op, inputs)
+    asking = [o for o in trains if o.state.requires_grad & YES]
+    if asking:
+        truth = YES if any(o.state.requires_grad == YES for o in asking) or truth == YES else truth | YES
+        through = [*through, *asking]
+    inputs = inputs._replace(operands=(*inputs.operands, *trains))
+    return results(m, call.node, op, inputs, content.name.rpartition(".")[2], "", (truth, through))
+
+
+def run_hooks(m: Machine, ref: Ref, call: Call, value: Value | None) -> Value | None:
+    """Run the forward hooks of a module: those before it when `value` is None, else those after it."""
+    for number, (name, hook) in enumerate(m.hooks.get(ref.address & ~1, ())):
+        before = name == "register_forward_pre_hook"
+        if before != (value is None):
+            continue
+        args: tuple[Value, ...] = (ref, Tuple(call.args)) if before else (ref, Tuple(call.args), value)
+        with m.numbered(call.node, 40 + number):
+            given = call_value(m, hook, Call(call.node, args))
+        if value is not None and given != NONE and m.tensor(given) is not None:
+            value = given
+    return value
+
+
+def _chain(m: Machine, content: Layer, call: Call) -> Value:
+    value: Value = call.args[0] if call.args else Unknown()
+    for number, (_, child) in enumerate(content.children):
+        with m.numbered(call.node, number):
+            value = call_value(m, child, Call(call.node, (value,)))
+    if content.rest is not None:
+        for number in range(2):
+            with m.numbered(call.node, len(content.children) + number):
+                value = call_value(m, content.rest, Call(call.node, (value,)))
+    return value
+
+
+def opaque_forward(m: Machine, ref: Ref, trains: list[Operand], call: Call) -> Value:
+    """What a module gives of which only the parameters are known."""
+    site = call.node
+    operands = list(trains)
+    for at, value in enumerate(call.all_values()):
+        operands += [Operand(f"arg{at}", held, state) for held, state in held_tensors(m, value)]
+    through = [o for o in operands if o.state.requires_grad & YES]
+    truth = NO
+    for operand in through:
+        truth = YES if operand.state.requires_grad == YES or truth == YES else truth | operand.state.requires_grad
+    if not through:
+        truth = NO
+    address = m.address(site, "module result")
+    func = site.func if isinstance(site, ast.Call) else site
+    given = Inputs({}, tuple(operands), ())
+    state = computed(m, site, address, f"{ast.unparse(func)}()", (), in_mode(m, truth), through, given, FLOAT)
+    m.place(address, state._replace(loose=True))
+    return Ref(address)
+
+
+def call_module(m: Machine, ref: Ref, content: Instance, call: Call) -> Value:
+    """Call an instance of a module class of the file: its forward, or that of the torch.nn class it extends."""
+    forward = find_in_class(m, content.owner, "forward")
+    if forward is not None:
+        return call_value(m, Bound(forward, ref), call)
+    info: ClassInfo = m.classes[content.owner]
+    if "torch.nn.Sequential" in info.external:
+        layer = m.cells.get((ref.address, "#layer"))
+        inner = m.cells.get(getattr(layer, "address", -1))
+        if type(inner) is Layer:
+            return _chain(m, inner, call)
+    trains = [Operand(f"#{name}", part, m.cells[part.address]) for name, part in members(m, ref).parameters]
+    return opaque_forward(m, ref, trains, call)
+
+
+def init_external_base(m: Machine, receiver: Ref, owner: int, call: Call) -> None:
+    """`super().__init__(...)` of a class that extends one of torch.nn: make the base's parameters."""
+    for name in m.classes[owner].external:
+        if name == "torch.nn.Sequential":
+            layer = m.new(call.node, _container(m, name, call), "sequential base")
+            m.write_cell(receiver, "#layer", layer)
+            content = m.cells[layer.address]
+            for child_name, child in content.children:
+                m.write_cell(receiver, child_name, child)
+        known = load().module(name)
+        if known is None or known.weights == "never" or name == "torch.nn.Module":
+            continue
+        for part in parameter_names(name, call):
+            ref = parameter(m, call.node, f"base {part}", f"{part} of {m.classes[owner].name}")
+            m.write_cell(receiver, part, ref)
+
+
+# -- methods
+
+
+def call_module_method(m: Machine, method: Method, call: Call) -> Value:  # noqa: PLR0911, PLR0912
+    """A method that every module has."""
+    receiver, name = method.receiver, method.name
+    match name:
+        case "parameters" | "named_parameters" | "modules" | "named_modules" | "children" | "named_children":
+            return _listed(m, receiver, name, call)
+        case "buffers" | "named_buffers":
+            return m.new(call.node, Sequence("generator", None, Unknown("a buffer")), name)
+        case "train" | "eval":
+            given = call.argument(0, "mode") if name == "train" else FALSE
+            set_training(m, receiver, TRUE if given is None else given)
+            if m.judge is not None and name == "eval":
+                m.judge.evaluated(receiver, call.node)
+            return receiver
+        case "requires_grad_":
+            from gradvet.autograd.tensors import set_requires_grad  # noqa: PLC0415  the two know each other
+
+            flag = call.argument(0, "requires_grad")
+            refs = tuple(ref for _, ref in members(m, receiver).parameters)
+            if refs:
+                set_requires_grad(m, Each(refs), TRUE if flag is None else flag, call.node)
+            return receiver
+        case "state_dict":
+            return _state_dict(m, receiver, call)
+        case "register_buffer" | "register_parameter" | "add_module" | "register_module":
+            label = call.args[0] if call.args else None
+            if type(label) is Const and len(call.args) > 1 and type(receiver) is Ref:
+                m.write_cell(receiver, label.value, call.args[1])
+            return NONE
+        case "apply":
+            modules = members(m, receiver).modules
+            if call.args and modules:
+                target = Each(tuple(ref for _, ref in modules)) if len(modules) > 1 else modules[0][1]
+                call_value(m, call.args[0], Call(call.node, (target,)))
+            return receiver
+        case "zero_grad" | "load_state_dict" | "share_memory" | "compile":
+            return Unknown(f"the result of {name}")
+        case "forward":
+            return call_value(m, receiver, call)
+        case "append" | "extend" | "insert" | "add" | "update":
+            return _grow(m, receiver, name, call)
+        case "values" | "items" | "keys":
+            return _dict_view(m, receiver, name, call)
+    if name in _HOOKS and call.args:
+        for _, ref in members(m, receiver).modules[:1]:
+            m.hooks.setdefault(ref.address & ~1, []).append((name, call.args[0]))
+        return m.unknown(call.node, "the handle of a hook", (), "hook")
+    if name.startswith("register_") or name in ("get_submodule", "get_parameter"):
+        return Unknown(f"the result of {name}")
+    if name in MODULE_METHODS:
+        return receiver
+    return m.unknown(call.node, f"the result of `{name}`", (receiver, *call.all_values()), "call")
+
+
+def _listed(m: Machine, receiver: Value, name: str, call: Call) -> Value:
+    found = members(m, receiver)
+    pairs = found.parameters if name.endswith("parameters") else found.modules
+    if name.endswith("children"):
+        pairs = tuple(p for p in pairs if p[0] and "." not in p[0])
+    if not pairs:
+        return m.new(call.node, Sequence("generator", None, Unknown("a member of a module")), name)
+    named = name.startswith("named_")
+    items = tuple(Tuple((const(path) if path else Text(), ref)) if named else ref for path, ref in pairs)
+    return m.new(call.node, Sequence("members", items, nonempty=True), name)
+
+
+def _state_dict(m: Machine, receiver: Value, call: Call) -> Value:
+    parts = []
+    for name, ref in members(m, receiver).parameters:
+        state = m.tensor(ref)
+        if state is not None:
+            address = m.address(call.node, f"state {name} {ref.address}")
+            m.place(address, Tensor(storage=state.storage, origin=Origin(call.node, "state_dict()")))
+            parts.append((const(name), Ref(address)))
+    rest = None if parts else Unknown("a tensor of a state_dict")
+    return m.new(call.node, Dict(tuple(parts), rest, Text() if rest else None, "state_dict"), "state_dict")
+
+
+def _grow(m: Machine, receiver: Value, name: str, call: Call) -> Value:
+    new = call.args[-1] if call.args else None
+
+    def change(content: object) -> object:
+        if type(content) is not Layer or new is None:
+            return content
+        if name == "append":
+            return content._replace(children=(*content.children, (str(len(content.children)), new)))
+        return content._replace(rest=new if content.rest is None else join(content.rest, new))
+
+    m.update(receiver, change)
+    return receiver
+
+
+def _dict_view(m: Machine, receiver: Value, name: str, call: Call) -> Value:
+    content = m.cells.get(getattr(receiver, "address", -1))
+    if type(content) is not Layer:
+        return Unknown(name)
+    pick = {
+        "values": lambda key, value: value,
+        "keys": lambda key, value: const(key),
+        "items": lambda key, value: Tuple((const(key), value)),
+    }[name]
+    items = tuple(pick(key, value) for key, value in content.children)
+    if content.rest is None:
+        return m.new(call.node, Sequence("members" if name != "keys" else "list", items), name)
+    return m.new(call.node, Sequence("list", None, pick("", content.rest)), name)
+
+
+def joined_parameters(m: Machine, value: Value) -> Tensor | None:
+    """The state of a module's parameters taken together; None when it has none."""
+    joined = None
+    for _, ref in members(m, value).parameters:
+        state = m.cells[ref.address]
+        joined = state if joined is None else join_tensors(joined, state)
+    return joined

@@ -1,0 +1,156 @@
+"""Loops: the first and the second iteration exactly, then all later ones to a fixpoint."""
+
+import ast
+from collections.abc import Callable
+
+from gradvet.autograd.control import narrow, truth
+from gradvet.autograd.domain import NO, YES, Tensor
+from gradvet.autograd.machine import MOST_PASSES, Loop, Machine
+from gradvet.autograd.objects import assign, element_of, items_of
+from gradvet.autograd.store import Delta
+from gradvet.autograd.values import Each, Instance, Layer, Ref, Sequence, Tuple, Value, join_all
+
+MOST_UNROLLED = 4
+
+
+def run_for(m: Machine, node: ast.For) -> bool:
+    """Run a `for` loop; whether its end is reached."""
+    source = m.eval(node.iter)
+    items = items_of(m, source)
+    if items is not None:
+        if not items:
+            return m.block(node.orelse) if node.orelse else True
+        merged = _each(m, items) if _is_members(m, source) else None
+        if merged is not None:
+            return _repeat(m, node, lambda: assign(m, node.target, merged, node))
+        if len(items) <= MOST_UNROLLED:
+            return _unrolled(m, node, items)
+    element = element_of(m, source, node.iter)
+    return _repeat(m, node, lambda: assign(m, node.target, element, node))
+
+
+def _is_members(m: Machine, source: Value) -> bool:
+    content = m.cells.get(getattr(source, "address", -1))
+    return type(content) is Sequence and content.kind == "members"
+
+
+def _each(m: Machine, items: tuple[Value, ...]) -> Value | None:
+    """One value that stands for every item in turn, when they are parameters or modules (or pairs with one)."""
+    first = items[0]
+    if type(first) is Tuple and all(type(i) is Tuple and len(i.items) == len(first.items) for i in items):
+        columns = [_each(m, column) or join_all(list(column)) for column in zip(*(i.items for i in items))]
+        return Tuple(tuple(columns))
+    if all(type(i) is Ref and type(m.cells.get(i.address)) in (Tensor, Layer, Instance) for i in items):
+        return items[0] if len(items) == 1 else Each(tuple(dict.fromkeys(items)))
+    return None
+
+
+def _unrolled(m: Machine, node: ast.For, items: tuple[Value, ...]) -> bool:
+    """Run the few iterations one after the other, each with addresses of its own."""
+    frame = m.frames[-1]
+    base = m.store.mark()
+    loop = Loop(None, base)
+    frame.loops.append(loop)
+    alive = True
+    for number, item in enumerate(items):
+        loop.continues = []
+        with m.numbered(node, number):
+            assign(m, node.target, item, node)
+            alive = m.block(node.body)
+        ends = [*loop.continues, *([m.store.delta(base)] if alive else [])]
+        m.store.undo(base)
+        if not ends:
+            alive = False
+            break
+        m.store.merge(ends)
+        alive = True
+    frame.loops.pop()
+    if loop.breaks:
+        ends = [*loop.breaks, *([m.store.delta(base)] if alive else [])]
+        m.store.undo(base)
+        m.store.merge(ends)
+        return True
+    return alive and (m.block(node.orelse) if node.orelse else True)
+
+
+def run_while(m: Machine, node: ast.While) -> bool:
+    """Run a `while` loop; whether its end is reached."""
+    first = truth(m, m.eval(node.test))
+    if first == NO:
+        return m.block(node.orelse) if node.orelse else True
+    forever = isinstance(node.test, ast.Constant) and first == YES
+
+    def enter() -> bool:
+        return truth(m, m.eval(node.test)) != NO and narrow(m, node.test, True)
+
+    alive = _repeat(m, node, enter, forever=forever)
+    if alive and not forever:
+        m.eval(node.test)
+    return alive
+
+
+def _repeat(
+    m: Machine,
+    node: ast.For | ast.While,
+    enter: Callable[[], object],
+    *,
+    forever: bool = False,
+) -> bool:
+    """Run the body until nothing new is learned; join all ways out.
+
+    A loop over something unknown is taken to run at least once: a program whose loader is empty has
+    other worries, and to say "perhaps the loop never ran" of every total would say nothing.
+    """
+    frame = m.frames[-1]
+    base = m.store.mark()
+    loop = Loop(node, base)
+    frame.loops.append(loop)
+    m.loops.append(loop)
+    exits: list[Delta] = []
+    breaks: list[Delta] = []
+    born_ever: set[int] = set()
+    previous: Delta | None = None
+    for number in range(1, MOST_PASSES + 1):
+        loop.number = number
+        loop.continues, loop.breaks = [], []
+        entered = enter() is not False
+        alive = entered and m.block(node.body)
+        ends = [*loop.continues, *([m.store.delta(base)] if alive else [])]
+        born = {address for address in loop.allocs if not address & 1}
+        born_ever |= born
+        m.store.undo(base)
+        breaks += [m.aged(delta, born) for delta in loop.breaks]
+        if not ends:
+            break
+        m.store.merge(ends)
+        if m.judge is not None:
+            m.judge.end_of_pass(loop)
+        m.age(loop)
+        current = m.store.delta(base)
+        if not forever:
+            exits.append(current)
+        if previous is not None:
+            if current == previous:
+                break
+            m.store.undo(base)
+            m.store.merge([previous, current])
+            current = m.store.delta(base)
+            if current == previous:
+                break
+        previous = current
+    else:
+        m.limit(f"a loop at line {node.lineno} did not settle in {MOST_PASSES} passes")
+    frame.loops.pop()
+    m.loops.pop()
+    if m.loops:
+        m.loops[-1].allocs |= born_ever
+    m.store.undo(base)
+    ways_out = [*exits, *breaks]
+    if not ways_out:
+        return False
+    m.store.merge(ways_out)
+    if exits and node.orelse:
+        return m.block(node.orelse)
+    return True
+
+

@@ -1,0 +1,416 @@
+"""The interpreter's state and the few operations that everything else stands on.
+
+What each kind of expression, statement, call and object means is registered by the modules of this
+room; the machine only finds it.
+"""
+
+import ast
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from gradvet.autograd.domain import GRAD, Origin, Tensor, join_tensors
+from gradvet.autograd.events import Event
+from gradvet.autograd.rename import rename, rename_key
+from gradvet.autograd.scopes import Scope, ScopeInfo, scope_info
+from gradvet.autograd.store import Delta, Store
+from gradvet.autograd.values import Each, Number, Opaque, Range, Ref, Union, Unknown, Value, atoms, join_cells, refs
+
+MODE = "mode"
+MOST_STEPS = 40_000
+MOST_CALLS_DEEP = 24
+MOST_RUNS_OF_ONE_FUNCTION = 60
+MOST_PASSES = 5
+
+
+class OutOfSteps(Exception):  # noqa: N818  not an error: the bound of the whole run was reached
+    """The run has done all the steps it may."""
+
+
+class Loop:
+    """A loop that is being run: where its states are captured, and what was born in this pass."""
+
+    __slots__ = ("allocs", "base", "breaks", "continues", "node", "number", "stores")
+
+    def __init__(self, node: ast.AST | None, base: int) -> None:
+        """Begin at a mark of the trail."""
+        self.node = node
+        self.base = base
+        self.number = 0
+        self.allocs: set[int] = set()
+        self.breaks: list[Delta] = []
+        self.continues: list[Delta] = []
+        self.stores: list[Any] = []
+
+
+class Frame:
+    """A function, class body or module that is being run."""
+
+    __slots__ = ("base", "call", "context", "info", "loops", "node", "owner", "raises", "receiver", "returns", "scope", "yields")
+
+    def __init__(self, node: ast.AST, info: ScopeInfo, scope: int, context: int, base: int) -> None:
+        """Begin at a mark of the trail."""
+        self.node = node
+        self.info = info
+        self.scope = scope
+        self.context = context
+        self.base = base
+        self.loops: list[Loop] = []
+        self.returns: list[tuple[Delta, Value]] = []
+        self.raises: list[list[tuple[int, Delta]]] = []
+        self.yields: Callable[[Value], Value] | None = None
+        self.owner = 0
+        self.receiver: Value = None
+        self.call: Any = None
+
+
+class CutInfo:
+    """A place where the way to some leaves was stopped."""
+
+    __slots__ = ("calls", "kind", "leaves", "name", "node", "nodes")
+
+    def __init__(self, kind: str, name: str, node: ast.AST, calls: tuple[ast.AST, ...]) -> None:
+        """`kind` says how it was stopped: detach, no_grad, data, item, argmax, rewrap."""
+        self.kind = kind
+        self.name = name
+        self.node = node
+        self.calls = calls
+        self.leaves: set[int] = set()
+        self.nodes: set[int] = set()
+
+
+Evaluate = Callable[["Machine", Any], Value]
+Execute = Callable[["Machine", Any], bool]
+
+EVALUATE: dict[type, Evaluate] = {}
+EXECUTE: dict[type, Execute] = {}
+
+
+class Machine:
+    """One dry run of one module."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        """Nothing has run yet; grad mode is on."""
+        self.tree = tree
+        self.store = Store(join_cells)
+        self.cells = self.store.cells
+        self.frames: list[Frame] = []
+        self.loops: list[Loop] = []
+        self.calls: list[ast.AST] = []
+        self.events: list[Event] = []
+        self.states: dict[ast.AST, Tensor] = {}
+        self.cuts: list[CutInfo] = []
+        self.cut_numbers: dict[tuple[str, int], int] = {}
+        self.classes: dict[int, Any] = {}
+        self.attributes: dict[int, dict[str, None]] = {}
+        self.runs: dict[ast.AST, int] = {}
+        self.reached: set[ast.AST] = set()
+        self.limits: dict[str, None] = {}
+        self.steps = 0
+        self.grads: set[int] = set()
+        self.hooks: dict[int, list[tuple[str, Value]]] = {}
+        self.mode_nodes: list[ast.AST] = []
+        self.passed: dict[ast.Call, tuple[tuple[Value, ...], dict[str, Value]]] = {}
+        self.calls_of: dict[ast.AST, tuple[ast.AST, ...]] = {}
+        self.global_scope = 0
+        self.scope_parents: dict[int, int] = {}
+        self.scope_infos: dict[ast.AST, ScopeInfo] = {}
+        self._scopes: dict[tuple[int, int], int] = {}
+        self.judge: Any = None
+        self.star_imports: list[str] = []
+        self.defined: dict[ast.AST, Value] = {}
+        self._addresses: dict[tuple[int, int, str], int] = {}
+        self._contexts: dict[tuple[int, int], int] = {}
+        self._parents: dict[int, int] = {}
+        self._context_of: dict[int, int] = {}
+        self._site_of: dict[int, ast.AST] = {}
+        self._next = 2
+        self.store.set(MODE, GRAD)
+        self.sizes = Ref(self.number())
+        self.store.set(self.sizes.address, Range(Number("int"), nonempty=True))
+
+    # -- grad mode
+
+    @property
+    def mode(self) -> int:
+        """The grad modes that are possible now."""
+        return self.cells[MODE]  # type: ignore[no-any-return]
+
+    # -- addresses and contexts
+
+    def number(self) -> int:
+        """A fresh even number: addresses, scopes and contexts share one count."""
+        self._next += 2
+        return self._next
+
+    def context(self, call: ast.AST) -> int:
+        """The context of a call from here."""
+        key = (self.frames[-1].context if self.frames else 0, id(call))
+        number = self._contexts.get(key)
+        if number is None:
+            number = self._contexts[key] = self.number()
+            self._parents[number] = key[0]
+        return number
+
+    def scope(self, context: int, node: ast.AST, parent: int) -> int:
+        """The scope of an activation of `node` in a context."""
+        key = (context, id(node))
+        number = self._scopes.get(key)
+        if number is None:
+            number = self._scopes[key] = self.number()
+        self.scope_parents[number] = parent
+        return number
+
+    def info(self, node: Scope) -> ScopeInfo:
+        """The names of a function, class or module."""
+        info = self.scope_infos.get(node)
+        if info is None:
+            info = self.scope_infos[node] = scope_info(node)
+        return info
+
+    @contextmanager
+    def numbered(self, node: ast.AST, number: int) -> Iterator[None]:
+        """Run something in a context of its own: the `number`th time that `node` is passed."""
+        frame = self.frames[-1]
+        outer = frame.context
+        key = (outer, id(node) * 64 + number)
+        inner = self._contexts.get(key)
+        if inner is None:
+            inner = self._contexts[key] = self.number()
+            self._parents[inner] = outer
+        frame.context = inner
+        try:
+            yield
+        finally:
+            frame.context = outer
+
+    def for_all(self, node: ast.AST, run: Callable[[], tuple[bool, Value]]) -> tuple[bool, Value]:
+        """Run something once that stands for many times: what it makes is one of many."""
+        loop = Loop(node, self.store.mark())
+        self.loops.append(loop)
+        alive, value = run()
+        self.loops.pop()
+        born = {address for address in loop.allocs if not address & 1}
+        self.age(loop)
+        if self.loops:
+            self.loops[-1].allocs |= born
+        return alive, None if value is None else rename(value, born)
+
+    def within(self, context: int, outer: int) -> bool:
+        """Whether a context is `outer` or was called from it."""
+        while context != outer:
+            if not context:
+                return False
+            context = self._parents.get(context, 0)
+        return True
+
+    def address(self, site: ast.AST, tag: str = "") -> int:
+        """The address of what `site` makes in this context."""
+        key = (id(site), self.frames[-1].context if self.frames else 0, tag)
+        address = self._addresses.get(key)
+        if address is None:
+            address = self._addresses[key] = self.number()
+            self._context_of[address] = key[1]
+            self._site_of[address] = site
+        return address
+
+    def context_of(self, address: int) -> int:
+        """The context in which an address was made."""
+        return self._context_of.get(address & ~1, 0)
+
+    def site_of(self, address: int) -> ast.AST | None:
+        """The node that made what lies at an address."""
+        return self._site_of.get(address & ~1)
+
+    def new(self, site: ast.AST, content: Any, tag: str = "") -> Ref:
+        """Put a new object on the heap."""
+        address = self.address(site, tag)
+        self.place(address, content)
+        return Ref(address)
+
+    def place(self, address: int, content: Any) -> None:
+        """Put an object at its address; one that is still there from before is joined."""
+        if self.loops:
+            self.loops[-1].allocs.add(address)
+        old = self.cells.get(address)
+        self.store.set(address, content if old is None else join_cells(old, content))
+
+    def place_part(self, owner: int, tag: str, content: Any) -> Ref:
+        """Put something on the heap that is as old as its owner: a part is not born when it is first looked at."""
+        key = (owner & ~1, self._context_of.get(owner & ~1, 0), tag)
+        address = self._addresses.get(key)
+        if address is None:
+            address = self._addresses[key] = self.number()
+            self._context_of[address] = key[1]
+        for loop in self.loops:
+            if owner in loop.allocs:
+                loop.allocs.add(address)
+        if owner & 1:
+            address += 1
+        if address not in self.cells:
+            self.store.set(address, content)
+        return Ref(address)
+
+    # -- reading and writing objects
+
+    def write(self, target: Value, content: Any) -> None:
+        """Replace an object: wholly when the target is just one, else as one more possibility."""
+        kind = type(target)
+        if kind is Ref and not target.address & 1:
+            self.store.set(target.address, content)
+        elif kind is Each:
+            for ref in target.refs:
+                self.store.set(ref.address, content)
+        else:
+            for ref in refs(target):
+                self.store.set(ref.address, join_cells(self.cells.get(ref.address, content), content))
+
+    def update(self, target: Value, change: Callable[[Any], Any]) -> None:
+        """Change each object that the target may be, strongly where it is certain which one it is."""
+        kind = type(target)
+        certain = (kind is Ref and not target.address & 1) or kind is Each
+        for ref in refs(target):
+            content = self.cells.get(ref.address)
+            if content is None:
+                continue
+            changed = change(content)
+            if changed is not content:
+                self.store.set(ref.address, changed if certain else join_cells(content, changed))
+
+    def write_cell(self, target: Ref, name: str, value: Any, *, certain: bool = True) -> None:
+        """Write an attribute cell of an object."""
+        key = (target.address, name)
+        if not certain or target.address & 1:
+            old = self.cells.get(key)
+            value = value if old is None else join_cells(old, value)
+        self.attributes.setdefault(target.address & ~1, {})[name] = None
+        self.store.set(key, value)
+
+    def tensor(self, value: Value) -> Tensor | None:
+        """The state of a value if it must be a tensor, joined over what it may refer to; else None."""
+        kind = type(value)
+        if kind is Ref:
+            content = self.cells.get(value.address)
+            return content if type(content) is Tensor else None
+        if kind is Union or kind is Each:
+            joined = None
+            for atom in value.atoms if kind is Union else value.refs:
+                state = self.tensor(atom)
+                if state is None:
+                    return None
+                joined = state if joined is None else join_tensors(joined, state)
+            return joined
+        return None
+
+    def tensors(self, value: Value) -> list[tuple[Ref, Tensor]]:
+        """The tensors that a value may be; other alternatives are left out."""
+        found = []
+        for ref in refs(value):
+            content = self.cells.get(ref.address)
+            if type(content) is Tensor:
+                found.append((ref, content))
+        return found
+
+    def unknown(self, node: ast.AST, reason: str, inputs: tuple[Value, ...] = (), tag: str = "?") -> Ref:
+        """A new object of which nothing is known yet."""
+        return self.new(node, Opaque(reason, inputs, Origin(node, reason)), tag)
+
+    # -- running
+
+    def eval(self, node: ast.expr) -> Value:
+        """The value of an expression; its state is noted when it is a tensor."""
+        value = EVALUATE[type(node)](self, node)
+        kind = type(value)
+        if kind is Ref:
+            content = self.cells.get(value.address)
+            if type(content) is Tensor:
+                self.note(node, content)
+        elif kind is Union or kind is Each:
+            content = self.tensor(value)
+            if content is not None:
+                self.note(node, content)
+        return value
+
+    def note(self, node: ast.AST, state: Tensor) -> None:
+        """Remember that an expression held this state, among others."""
+        known = self.states.get(node)
+        self.states[node] = state if known is None else join_tensors(known, state)
+
+    def block(self, statements: list[ast.stmt]) -> bool:
+        """Run statements; whether the end is reached."""
+        for statement in statements:
+            self.steps += 1
+            if self.steps > MOST_STEPS:
+                raise OutOfSteps
+            if not EXECUTE[type(statement)](self, statement):
+                return False
+            raises = self.frames[-1].raises
+            if raises and raises[-1] is not None:
+                self.capture_raise()
+        return True
+
+    def capture_raise(self) -> None:
+        """Keep the present state for the handlers around it: an exception may come here."""
+        for paths in self.frames[-1].raises[-1:]:
+            base = paths[0][0]
+            paths.append((base, self.store.delta(base)))
+
+    def emit(self, event: Event) -> None:
+        """Record what the program did."""
+        self.events.append(event)
+
+    def where(self) -> tuple[ast.AST, ...]:
+        """The calls that led here, outermost first."""
+        return tuple(self.calls)
+
+    def limit(self, words: str) -> None:
+        """Record that a bound was reached."""
+        self.limits[words] = None
+
+    def cut(self, kind: str, name: str, node: ast.AST, leaves: frozenset[int], nodes: frozenset[int]) -> int:
+        """The number of a cut at a node; its leaves add up over the run."""
+        key = (kind, id(node))
+        number = self.cut_numbers.get(key)
+        if number is None:
+            number = self.cut_numbers[key] = len(self.cuts)
+            self.cuts.append(CutInfo(kind, name, node, self.where()))
+        info = self.cuts[number]
+        info.leaves |= leaves
+        info.nodes |= nodes
+        return number
+
+    def age(self, loop: Loop) -> None:
+        """End an iteration: what was born in it is from now on "from an earlier iteration"."""
+        born = {address for address in loop.allocs if not address & 1}
+        if born:
+            aged = self.aged(self.store.delta(loop.base), born)
+            for key, value in aged.items():
+                self.store.set(key, value)
+        loop.allocs = set()
+
+    def aged(self, delta: Delta, born: set[int]) -> Delta:
+        """A delta in which everything born in the iteration is aged."""
+        out: Delta = {}
+        moved = []
+        for key, value in delta.items():
+            new_key = rename_key(key, born)
+            content = None if value is None else rename(value, born)
+            if new_key is key:
+                out[key] = content
+            else:
+                moved.append((key, new_key, content))
+        for key, new_key, content in moved:
+            out[key] = None
+            older = out[new_key] if new_key in out else self.cells.get(new_key)
+            out[new_key] = content if older is None else older if content is None else join_cells(older, content)
+        return out
+
+    def alternatives(self, value: Value) -> tuple[Value, ...]:
+        """The atoms of a value with `Each` spelled out."""
+        out: list[Value] = []
+        for atom in atoms(value):
+            if type(atom) is Each:
+                out.extend(atom.refs)
+            else:
+                out.append(atom)
+        return tuple(out) or (Unknown(),)

@@ -1,0 +1,505 @@
+"""Methods of values that the interpreter knows: containers, strings, arrays, distributions, optimizers, and unknown objects."""
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+from gradvet.autograd import layers, tensors
+from gradvet.autograd.calls import CALL_METHOD, CALL_OBJECT, Call, call_value, find_in_class, unknown_call
+from gradvet.autograd.domain import FLOAT, NOTHING, YES, Origin, Tensor
+from gradvet.autograd.graph import backward, backward_event, held_tensors
+from gradvet.autograd.knowledge import load
+from gradvet.autograd.machine import Machine
+from gradvet.autograd.objects import default_item, element_of, set_item
+from gradvet.autograd.operators import extend, grow, number_of
+from gradvet.autograd.tensors import MethodCall, combined, tensor_like
+from gradvet.autograd.values import (
+    NONE,
+    Array,
+    Bound,
+    Const,
+    Dict,
+    Distribution,
+    Each,
+    External,
+    Instance,
+    Layer,
+    Method,
+    Number,
+    Opaque,
+    Optimizer,
+    Range,
+    Ref,
+    Sequence,
+    Super,
+    Text,
+    Tuple,
+    Union,
+    Unknown,
+    Value,
+    atoms,
+    const,
+    join,
+    join_all,
+)
+
+
+def call_method(m: Machine, method: Method, call: Call) -> Value:  # noqa: PLR0911, PLR0912
+    """Call a method that the interpreter knows by name."""
+    receiver, name = method.receiver, method.name
+    if m.tensor(receiver) is not None:
+        state = m.tensor(receiver)
+        if state is not None and state.loose and name in ("values", "items", "keys", "to_tuple", "get"):
+            return _loose_parts(m, receiver, state, name, call)
+        return tensors.call_method(m, receiver, _method_call(name, call))
+    kind = type(receiver)
+    if kind is Ref:
+        content = m.cells.get(receiver.address)
+        handler = _BY_CONTENT.get(type(content))
+        if handler is not None:
+            return handler(m, receiver, content, name, call)
+    elif kind is Super:
+        return _super_method(m, receiver, name, call)
+    elif kind is Union or kind is Each:
+        return _each(m, receiver, name, method.node, call)
+    elif kind in (Text, Const):
+        return _text_method(m, receiver, name, call)
+    elif kind is Tuple:
+        return Number("int")
+    elif kind is Number:
+        if name == "backward":
+            m.emit(backward_event(m, call.node, Tensor(cuts=receiver.cuts), "backward()"))
+        return Number(receiver.kind, receiver.cuts)
+    return unknown_call(m, call, f"the result of `{name}`")
+
+
+def _method_call(name: str, call: Call) -> MethodCall:
+    args = call.args if call.star is None else (*call.args, call.star)
+    return MethodCall(call.node, name, args, call.keywords)
+
+
+def _loose_parts(m: Machine, receiver: Value, state: Tensor, name: str, call: Call) -> Value:
+    part = tensors.part_of_loose(m, receiver, state, name, call.node)
+    if name == "get":
+        return part
+    element = {"values": part, "items": Tuple((Text(), part)), "keys": Text(), "to_tuple": part}[name]
+    return m.new(call.node, Sequence("list", None, element, nonempty=True))
+
+
+def _each(m: Machine, receiver: Value, name: str, node: ast.AST, call: Call) -> Value:
+    """A method of one of several objects: run it for each kind, joined."""
+    parts = receiver.atoms if type(receiver) is Union else receiver.refs
+    found = []
+    for number, atom in enumerate(parts):
+        if type(atom) in (Const, Number) and name not in ("item",):
+            continue
+        with m.numbered(call.node, number):
+            found.append(call_method(m, Method(atom, name, node), call))
+    return join_all(found) if found else unknown_call(m, call, f"the result of `{name}`")
+
+
+def _super_method(m: Machine, receiver: Super, name: str, call: Call) -> Value:
+    target = receiver.receiver
+    content = m.cells.get(getattr(target, "address", -1))
+    if type(content) is Instance:
+        if name == "__init__":
+            layers.init_external_base(m, target, content.owner, call)
+            return NONE
+        if name == "__setattr__" and len(call.args) > 1 and type(call.args[0]) is Const:
+            m.write_cell(target, call.args[0].value, call.args[1])
+            return NONE
+        if m.classes[content.owner].is_module:
+            if name == "forward":
+                bare = content._replace(owner=content.owner)
+                return _external_forward(m, target, bare, call)
+            return layers.call_module_method(m, Method(target, name, call.node), call)
+    return unknown_call(m, call, f"the result of `{name}` of a base class")
+
+
+def _external_forward(m: Machine, target: Ref, content: Instance, call: Call) -> Value:
+    trains = [
+        layers.Operand(f"#{name}", part, m.cells[part.address]) for name, part in layers.members(m, target).parameters
+    ]
+    if "torch.nn.Sequential" in m.classes[content.owner].external:
+        inner = m.cells.get(getattr(m.cells.get((target.address, "#layer")), "address", -1))
+        if type(inner) is Layer:
+            return layers.call_layer(m, target, inner._replace(name="torch.nn.Sequential"), call)
+    return layers.opaque_forward(m, target, trains, call)
+
+
+# -- lists, sets, deques, generators
+
+
+def _sequence(m: Machine, ref: Ref, content: Sequence, name: str, call: Call) -> Value:  # noqa: PLR0911, PLR0912
+    args = call.args
+    match name:
+        case "append" | "add" | "appendleft":
+            if args:
+                grow(m, ref, [args[0]], call.node, front=name == "appendleft")
+            return NONE
+        case "insert":
+            if len(args) > 1:
+                grow(m, ref, [args[1]], call.node, known=args[0] == const(0), front=True)
+            return NONE
+        case "extend" | "update" | "extendleft":
+            if args:
+                extend(m, ref, args[0], call.node)
+            return NONE
+        case "pop" | "popleft":
+            return _pop(m, ref, content, name, args, call)
+        case "clear":
+            m.update(ref, lambda c: Sequence(c.kind) if type(c) is Sequence else c)
+            return NONE
+        case "copy" | "union" | "intersection" | "difference":
+            return m.new(call.node, content)
+        case "remove" | "discard" | "sort" | "reverse" | "close":
+            if content.items is not None:
+                m.update(ref, lambda c: c._replace(items=None, rest=c.element) if type(c) is Sequence else c)
+            return NONE
+        case "index" | "count" | "__len__":
+            return Number("int")
+        case "__next__" | "send":
+            return element_of(m, ref, call.node)
+        case "split":
+            return m.new(call.node, Sequence("list", None, Text()))
+    return unknown_call(m, call, f"the result of `{name}`")
+
+
+def _pop(m: Machine, ref: Ref, content: Sequence, name: str, args: tuple[Value, ...], call: Call) -> Value:
+    items = content.items
+    if items and content.rest is None and not ref.address & 1 and all(ref.address in loop.allocs for loop in m.loops):
+        at = 0 if name == "popleft" else args[0].value if args and type(args[0]) is Const else -1
+        if isinstance(at, int) and -len(items) <= at < len(items):
+            at %= len(items)
+            m.store.set(ref.address, content._replace(items=(*items[:at], *items[at + 1 :])))
+            return items[at]
+    element = content.element
+    return element if element is not None else Unknown("an element of an empty list")
+
+
+# -- dicts
+
+
+def _dict(m: Machine, ref: Ref, content: Dict, name: str, call: Call) -> Value:  # noqa: PLR0911, PLR0912
+    args = call.args
+    match name:
+        case "get" | "pop" | "setdefault":
+            return _dict_get(m, ref, content, name, call)
+        case "items":
+            if content.rest is None:
+                pairs = tuple(Tuple((key, value)) for key, value in content.items)
+                kind = "members" if content.kind == "state_dict" else "list"
+                return m.new(call.node, Sequence(kind, pairs))
+            keys = join_all([*(key for key, _ in content.items), content.keys or Text()])
+            return m.new(call.node, Sequence("list", None, Tuple((keys, content.element))))
+        case "values":
+            if content.rest is None:
+                kind = "members" if content.kind == "state_dict" else "list"
+                return m.new(call.node, Sequence(kind, tuple(value for _, value in content.items)))
+            return m.new(call.node, Sequence("list", None, content.element))
+        case "keys":
+            if content.rest is None:
+                return m.new(call.node, Sequence("list", tuple(key for key, _ in content.items)))
+            return m.new(call.node, Sequence("list", None, content.keys or Text()))
+        case "update":
+            for value in args:
+                other = m.cells.get(getattr(value, "address", -1))
+                if type(other) is Dict:
+                    for key, item in other.items:
+                        set_item(m, ref, key, item, call.node)
+                    if other.rest is not None:
+                        set_item(m, ref, other.keys or Text(), other.rest, call.node)
+            for word, item in call.keywords.items():
+                set_item(m, ref, const(word), item, call.node)
+            return NONE
+        case "copy":
+            return m.new(call.node, content)
+        case "clear":
+            m.update(ref, lambda c: Dict(kind=c.kind) if type(c) is Dict else c)
+            return NONE
+        case "popitem":
+            return Tuple((Text(), content.element if content.element is not None else Unknown()))
+    return unknown_call(m, call, f"the result of `{name}`")
+
+
+def _dict_get(m: Machine, ref: Ref, content: Dict, name: str, call: Call) -> Value:
+    key = call.args[0] if call.args else NONE
+    given = call.args[1] if len(call.args) > 1 else None
+    found = content.get(key) if type(key) is Const else content.element
+    if found is not None and type(key) is Const:
+        if name == "pop":
+            m.update(ref, lambda c: c._replace(items=tuple(p for p in c.items if p[0] != key)))
+        return found
+    fallback = given if given is not None else default_item(m, ref, content, call.node) or NONE
+    if name == "setdefault":
+        set_item(m, ref, key, fallback if found is None else join(found, fallback), call.node)
+        kept = m.cells.get(ref.address)
+        inside = kept.get(key) if type(kept) is Dict and type(key) is Const else getattr(kept, "element", None)
+        return inside if inside is not None else fallback
+    possible = [v for v in (found, content.rest, fallback) if v is not None]
+    return join_all(possible) if possible else NONE
+
+
+# -- unknown objects: what is done to them tells what they are
+
+
+_MODULE_EVIDENCE = {"parameters", "named_parameters", "modules", "named_modules", "state_dict", "load_state_dict", "zero_grad"}
+_TENSOR_EVIDENCE = {
+    "detach", "requires_grad_", "numpy", "item", "argmax", "softmax", "log_softmax", "backward", "detach_",
+    "unsqueeze", "squeeze", "view", "permute", "contiguous", "sigmoid", "clone",
+}  # fmt: skip
+
+
+def _opaque(m: Machine, ref: Ref, content: Opaque, name: str, call: Call) -> Value:
+    if name in _MODULE_EVIDENCE or (name in ("train", "eval") and not call.keywords and len(call.args) <= (name == "train")):
+        if name == "zero_grad" or _is_item_of_loader(content):
+            return unknown_call(m, call, f"the result of `{name}`")
+        func = call.node.func if isinstance(call.node, ast.Call) else call.node
+        layers.as_module(m, ref, content, layers.words_of(func))
+        return layers.call_module_method(m, Method(ref, name, call.node), call)
+    if name == "backward":
+        if call.args and any(held_tensors(m, value) for value in call.all_values()):
+            # accelerator.backward(loss), fabric.backward(loss), engine.backward(loss)
+            backward(m, call.node, call.args[0], retain=None, create=None, how="backward()")
+            return NONE
+        backward(
+            m,
+            call.node,
+            ref,
+            retain=call.keywords.get("retain_graph"),
+            create=call.keywords.get("create_graph"),
+            how="backward()",
+        )
+        return NONE
+    if "backward" in name and call.args and held_tensors(m, call.args[0]):
+        backward(m, call.node, call.args[0], retain=call.keywords.get("retain_graph"), create=None, how=f"{name}()")
+        return NONE
+    if name in _TENSOR_EVIDENCE and name != "backward":
+        return _as_tensor_method(m, ref, content, name, call)
+    if name == "scale" and len(call.args) == 1 and m.tensor(call.args[0]) is not None:
+        return combined(m, call.node, "scale()", [call.args[0]], fn=("MulBackward0",))
+    return m.unknown(call.node, f"the result of `{name}`", (ref, *call.all_values()), "call")
+
+
+def _is_item_of_loader(content: Opaque) -> bool:
+    return content.reason.startswith("a batch")
+
+
+def _as_tensor_method(m: Machine, ref: Ref, content: Opaque, name: str, call: Call) -> Value:
+    """A method that only tensors have, on something unknown: what it gives is known in part."""
+    from gradvet.autograd.graph import opaque_inputs  # noqa: PLC0415
+
+    inputs = opaque_inputs(m, ref)
+    if name == "detach":
+        cuts = NOTHING
+        for state in inputs:
+            cuts |= state.cuts
+            if state.requires_grad & YES:
+                cuts |= {m.cut("detach", "detach()", call.node, state.leaves, state.nodes)}
+        made = tensor_like(m, call.node, "detach()")
+        m.update(made, lambda t: t._replace(cuts=cuts, loose=True))
+        return made
+    if name == "item":
+        return Number("number")
+    if name == "numpy":
+        return m.new(call.node, Array(), "array")
+    if name == "argmax":
+        return tensor_like(m, call.node, "argmax()", dtype=2)
+    if name == "requires_grad_":
+        address = ref.address
+        leaf = Tensor(YES, YES, dtype=FLOAT, storage=frozenset({address}), leaves=frozenset({address}), origin=content.origin)
+        m.write(ref, leaf)
+        return ref
+    return m.unknown(call.node, f"the result of `{name}`", (ref, *call.all_values()), "call")
+
+
+# -- others
+
+
+def _array(m: Machine, ref: Ref, content: Array, name: str, call: Call) -> Value:
+    if name in ("item", "tolist"):
+        return Number("number", content.cuts)
+    if name == "backward":
+        m.emit(backward_event(m, call.node, Tensor(cuts=content.cuts), "backward()"))
+    if name in ("sort", "fill", "put", "partition", "resize"):
+        tensors.array_written(m, ref, content, call.node)
+        return NONE
+    if name in ("reshape", "ravel", "transpose", "view", "squeeze", "swapaxes"):
+        return ref
+    return m.new(call.node, Array(NOTHING, content.cuts), name)
+
+
+def _distribution(m: Machine, ref: Ref, content: Distribution, name: str, call: Call) -> Value:
+    known = load().distribution(content.name)
+    result = known.results.get(name) if known is not None else None
+    inputs = list(content.inputs)
+    if name in ("sample", "sample_n"):
+        cuts = NOTHING
+        for value in inputs:
+            for _, state in held_tensors(m, value):
+                cuts |= state.cuts
+                if state.requires_grad & YES:
+                    cuts |= {m.cut("sample", "sample()", call.node, state.leaves, state.nodes)}
+        integer = known is not None and known.sample_dtype != "float"
+        made = tensor_like(m, call.node, "sample()", dtype=2 if integer else FLOAT)
+        m.update(made, lambda t: t._replace(cuts=cuts))
+        return made
+    if name in ("log_prob", "cdf", "icdf"):
+        return combined(m, call.node, f"{name}()", [*inputs, *call.args])
+    if name in ("rsample", "entropy", "perplexity"):
+        return combined(m, call.node, f"{name}()", inputs)
+    if name == "expand":
+        return ref
+    if result == "no grad":
+        return tensor_like(m, call.node, name)
+    return m.unknown(call.node, f"the result of `{name}`", (ref, *call.args), "call")
+
+
+def _optimizer(m: Machine, ref: Ref, content: Optimizer, name: str, call: Call) -> Value:
+    if name == "step":
+        value: Value = NONE
+        if call.args and call.args[0] != NONE:
+            value = call_value(m, call.args[0], Call(call.node, ()))
+        if m.judge is not None:
+            m.judge.stepped(ref, content, call.node)
+        return value
+    if name == "add_param_group" and call.args:
+        owned = owned_by(m, call.args[0])
+        m.update(ref, lambda c: Optimizer(c.owns | owned.owns, c.all_known and owned.all_known))
+    return NONE if name in ("zero_grad", "load_state_dict", "add_param_group") else Unknown(f"the result of `{name}`")
+
+
+def owned_by(m: Machine, value: Value, depth: int = 0) -> Optimizer:
+    """The leaves in what an optimizer is given."""
+    owns: frozenset[int] = NOTHING
+    known = True
+    for atom in atoms(value):
+        if type(atom) is Tuple:
+            parts: list[Value] = list(atom.items)
+        elif type(atom) is Each:
+            parts = list(atom.refs)
+        elif type(atom) is Ref:
+            content = m.cells.get(atom.address)
+            if type(content) is Tensor:
+                owns |= {atom.address}
+                continue
+            if type(content) is Sequence:
+                parts = [v for v in (*(content.items or ()), content.rest) if v is not None]
+            elif type(content) is Dict:
+                inner = content.get(const("params"))
+                parts = [inner] if inner is not None else [v for _, v in content.items]
+            else:
+                known = False
+                continue
+        elif type(atom) in (Const, Text, Number):
+            continue
+        else:
+            known = False
+            continue
+        if depth < 6:  # noqa: PLR2004
+            for part in parts:
+                found = owned_by(m, part, depth + 1)
+                owns |= found.owns
+                known = known and found.all_known
+    return Optimizer(owns, known)
+
+
+def _text_method(m: Machine, receiver: Value, name: str, call: Call) -> Value:
+    if name in ("split", "splitlines", "rsplit"):
+        return m.new(call.node, Sequence("list", None, Text()))
+    if name in ("startswith", "endswith", "isdigit", "isalpha"):
+        if type(receiver) is Const and call.args and type(call.args[0]) is Const and name in ("startswith", "endswith"):
+            return const(bool(getattr(str(receiver.value), name)(str(call.args[0].value))))
+        return Number("bool")
+    if name in ("count", "find", "index"):
+        return Number("int")
+    return Text()
+
+
+def _instance(m: Machine, ref: Ref, content: Instance, name: str, call: Call) -> Value:
+    """A method that the file does not define: of a base class from elsewhere."""
+    info = m.classes[content.owner]
+    if info.is_module or name in _MODULE_EVIDENCE:
+        return layers.call_module_method(m, Method(ref, name, call.node), call)
+    if info.external & {"builtins.dict", "collections.OrderedDict", "collections.UserDict", "builtins.list", "collections.deque"}:
+        return _as_builtin(m, ref, info.external, name, call)
+    if "backward" in name and call.args and held_tensors(m, call.args[0]):
+        backward(m, call.node, call.args[0], retain=None, create=None, how=f"{name}()")
+        return NONE
+    return m.unknown(call.node, f"the result of `{name}`", (ref, *call.all_values()), "call")
+
+
+def _as_builtin(m: Machine, ref: Ref, bases: frozenset[str], name: str, call: Call) -> Value:
+    """A method of a class of the file that extends dict or list."""
+    is_list = bool(bases & {"builtins.list", "collections.deque"})
+    part = m.cells.get((ref.address, "#content"))
+    if part is None:
+        part = m.place_part(ref.address, "#content", Sequence() if is_list else Dict())
+        m.write_cell(ref, "#content", part)
+    content = m.cells[part.address]
+    return (_sequence if is_list else _dict)(m, part, content, name, call)
+
+
+def _range(m: Machine, ref: Ref, content: Range, name: str, call: Call) -> Value:
+    return m.unknown(call.node, f"the result of `{name}`", (ref,), "call")
+
+
+def _layer(m: Machine, ref: Ref, content: Layer, name: str, call: Call) -> Value:
+    return layers.call_module_method(m, Method(ref, name, call.node), call)
+
+
+_BY_CONTENT: dict[type, Callable[[Machine, Ref, Any, str, Call], Value]] = {
+    Sequence: _sequence,
+    Dict: _dict,
+    Opaque: _opaque,
+    Array: _array,
+    Distribution: _distribution,
+    Optimizer: _optimizer,
+    Instance: _instance,
+    Layer: _layer,
+    Range: _range,
+}
+
+
+# -- calling objects
+
+
+def call_object(m: Machine, ref: Ref, call: Call) -> Value:
+    """Call an object: a module, an instance with `__call__`, or something unknown."""
+    content = m.cells.get(ref.address)
+    match content:
+        case Layer():
+            layers.run_hooks(m, ref, call, None)
+            value = layers.run_hooks(m, ref, call, layers.call_layer(m, ref, content, call))
+            if m.judge is not None:
+                m.judge.module_called(ref, call.node, value)
+            return value
+        case Instance(owner=owner):
+            special = find_in_class(m, owner, "__call__")
+            if special is not None:
+                return call_value(m, Bound(special, ref), call)
+            if m.classes[owner].is_module:
+                layers.run_hooks(m, ref, call, None)
+                value = layers.run_hooks(m, ref, call, layers.call_module(m, ref, content, call))
+                if m.judge is not None:
+                    m.judge.module_called(ref, call.node, value)
+                return value
+        case Opaque() if _is_submodule(m, call) and any(held_tensors(m, v) for v in call.args):
+            func = call.node.func  # type: ignore[attr-defined]
+            layers.as_module(m, ref, content, f"`{ast.unparse(func)}`")
+            return call_object(m, ref, call)
+    return unknown_call(m, call, "the result of a call that is not known")
+
+
+def _is_submodule(m: Machine, call: Call) -> bool:
+    """Whether what is called is an attribute of a module: then it is a module that was made elsewhere."""
+    match call.node:
+        case ast.Call(func=ast.Attribute(value=ast.Name())):
+            receiver = m.frames[-1].receiver
+            content = m.cells.get(getattr(receiver, "address", -1))
+            return type(content) is Instance and m.classes[content.owner].is_module
+    return False
+
+
+CALL_METHOD.append(call_method)
+CALL_OBJECT.append(call_object)

@@ -1,0 +1,53 @@
+"""Reading and binding names: scopes, closures, `global` and `nonlocal`, builtins."""
+
+import builtins
+
+from gradvet.autograd.machine import Frame, Machine
+from gradvet.autograd.values import External, Text, Unknown, Value, const
+
+_BUILTINS = {name: External(f"builtins.{name}") for name in dir(builtins)}
+_DUNDERS: dict[str, Value] = {"__name__": const("__main__"), "__file__": Text(), "__doc__": Text()}
+
+
+def lookup(m: Machine, name: str) -> Value:
+    """What a name stands for here."""
+    frame = m.frames[-1]
+    if name in frame.info.names and name not in frame.info.globals:
+        value = m.cells.get((frame.scope, name))
+        if value is not None:
+            return value
+    scope = m.scope_parents.get(frame.scope, 0) if name not in frame.info.globals else m.global_scope
+    while scope:
+        value = m.cells.get((scope, name))
+        if value is not None:
+            return value
+        scope = m.scope_parents.get(scope, 0)
+    known = _BUILTINS.get(name) or _DUNDERS.get(name)
+    return known if known is not None else Unknown(f"`{name}` is not defined here")
+
+
+def home(m: Machine, frame: Frame, name: str) -> int:
+    """The scope in which an assignment to the name binds it."""
+    if name in frame.info.globals:
+        return m.global_scope
+    if name in frame.info.outer:
+        scope = m.scope_parents.get(frame.scope, 0)
+        while scope:
+            if (scope, name) in m.cells:
+                return scope
+            scope = m.scope_parents.get(scope, 0)
+    return frame.scope
+
+
+def bind(m: Machine, name: str, value: Value) -> None:
+    """Bind a name in the scope that it belongs to."""
+    frame = m.frames[-1]
+    info = frame.info
+    scope = home(m, frame, name) if info.globals or info.outer else frame.scope
+    m.store.set((scope, name), value)
+
+
+def unbind(m: Machine, name: str) -> None:
+    """`del name`."""
+    frame = m.frames[-1]
+    m.store.set((home(m, frame, name), name), None)

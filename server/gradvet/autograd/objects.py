@@ -1,0 +1,508 @@
+"""Attributes, items and iteration of every kind of object, read and written."""
+
+import ast
+
+from gradvet.autograd import layers, tensors
+from gradvet.autograd.calls import Call, call_function, call_value, find_in_class
+from gradvet.autograd.domain import Origin, Tensor
+from gradvet.autograd.machine import Machine
+from gradvet.autograd.names import bind
+from gradvet.autograd.values import (
+    Array,
+    Bound,
+    Class,
+    Const,
+    Dict,
+    Distribution,
+    Each,
+    External,
+    Function,
+    Instance,
+    Layer,
+    Method,
+    Number,
+    Opaque,
+    Optimizer,
+    Range,
+    Ref,
+    Sequence,
+    Slice,
+    Super,
+    Text,
+    Tuple,
+    Union,
+    Unknown,
+    Value,
+    const,
+    join,
+    join_all,
+)
+
+_MATH_CONSTANTS = {"math.pi", "math.e", "math.inf", "math.nan", "numpy.pi", "numpy.inf", "numpy.nan", "torch.pi", "torch.inf"}
+MOST_LETTERS = 8
+
+
+def get_attribute(m: Machine, value: Value, name: str, node: ast.AST, *, called: bool = False) -> Value:  # noqa: PLR0911
+    """`value.name`; `called` when the attribute is about to be called."""
+    kind = type(value)
+    if kind is Ref:
+        return _ref_attribute(m, value, name, node, called=called)
+    if kind is External:
+        full = f"{value.name}.{name}"
+        return Number("float") if full in _MATH_CONSTANTS else External(full)
+    if kind is Union or kind is Each:
+        if m.tensor(value) is not None:
+            return tensors.attribute(m, value, name, node)
+        parts = value.atoms if kind is Union else value.refs
+        found = [
+            get_attribute(m, atom, name, node, called=called)
+            for atom in parts
+            if type(atom) is not Const and type(atom) is not Number
+        ]
+        if not found:
+            return Method(value, name, node)
+        if kind is Each and all(type(v) is Ref for v in found):
+            return Each(tuple(dict.fromkeys(found)))
+        return join_all(found)
+    if kind is Class:
+        found_value = find_in_class(m, value.address, name)
+        if found_value is not None:
+            if type(found_value) is Function and found_value.kind == "classmethod":
+                return Bound(found_value, value)
+            return found_value
+        return Text() if name in ("__name__", "__doc__", "__qualname__") else Method(value, name, node)
+    if kind is Super:
+        receiver = value.receiver
+        address = getattr(receiver, "address", 0)
+        content = m.cells.get(address)
+        owner = content.owner if type(content) is Instance else address
+        inherited = find_in_class(m, owner, name, after=value.owner)
+        if inherited is not None:
+            return _bind_member(m, inherited, receiver, node)
+        return Method(value, name, node)
+    if kind is Unknown:
+        return Unknown(value.reason)
+    return Method(value, name, node)
+
+
+def _ref_attribute(m: Machine, ref: Ref, name: str, node: ast.AST, *, called: bool) -> Value:  # noqa: PLR0911
+    content = m.cells.get(ref.address)
+    kind = type(content)
+    if kind is Tensor:
+        return tensors.attribute(m, ref, name, node)
+    cell = m.cells.get((ref.address, name))
+    if cell is not None:
+        return cell
+    if kind is Instance:
+        return _instance_attribute(m, ref, content, name, node, called=called)
+    if kind is Layer:
+        return layers.attribute(m, ref, content, name, node, called=called)
+    if kind is Opaque:
+        return Method(ref, name, node) if called else child(m, ref, name, node)
+    if kind is Array:
+        if name in ("T", "real", "imag", "flat"):
+            return ref
+        return m.sizes if name == "shape" else Method(ref, name, node)
+    if kind is Optimizer and name in ("param_groups", "state"):
+        return child(m, ref, name, node)
+    if kind is Distribution and not called:
+        return tensors.distribution_property(m, ref, content, name, node)
+    return Method(ref, name, node)
+
+
+def child(m: Machine, ref: Ref, name: str, node: ast.AST) -> Value:
+    """A part of something unknown: unknown too, but the same one at each look."""
+    value = m.cells.get((ref.address, name))
+    if value is None:
+        parent = m.cells.get(ref.address)
+        reason = parent.reason if type(parent) is Opaque else "a part of an object that is not known"
+        value = m.place_part(ref.address, name, Opaque(reason, (ref,), Origin(node, reason)))
+        m.write_cell(ref, name, value)
+    return value
+
+
+def _bind_member(m: Machine, member: Value, receiver: Value, node: ast.AST) -> Value:
+    """What a class attribute is when it is reached through an instance."""
+    if type(member) is Function:
+        if member.kind == "property":
+            return call_function(m, member, Call(node, (receiver,)))
+        if member.kind == "staticmethod":
+            return member
+        if member.kind == "classmethod":
+            content = m.cells.get(getattr(receiver, "address", -1))
+            return Bound(member, Class(content.owner) if type(content) is Instance else receiver)
+        return Bound(member, receiver)
+    if type(member) is Union and all(type(a) is Function for a in member.atoms):
+        return Bound(member, receiver)
+    return member
+
+
+def _instance_attribute(m: Machine, ref: Ref, content: Instance, name: str, node: ast.AST, *, called: bool) -> Value:
+    member = find_in_class(m, content.owner, name)
+    if member is not None:
+        return _bind_member(m, member, ref, node)
+    info = m.classes[content.owner]
+    if name == "__class__":
+        return Class(content.owner)
+    if name == "__dict__":
+        return child(m, ref, name, node)
+    getter = find_in_class(m, content.owner, "__getattr__")
+    if getter is not None and not name.startswith("__"):
+        return call_value(m, Bound(getter, ref), Call(node, (const(name),)))
+    if info.is_module and (called or name in layers.MODULE_METHODS):
+        return Method(ref, name, node)
+    if called or (info.external and not info.unknown_base and not info.is_module):
+        return Method(ref, name, node)
+    return child(m, ref, name, node)
+
+
+def set_attribute(m: Machine, value: Value, name: str, new: Value, node: ast.AST) -> None:
+    """`value.name = new`."""
+    kind = type(value)
+    if kind is Ref:
+        content = m.cells.get(value.address)
+        if type(content) is Tensor:
+            tensors.set_attribute(m, value, name, new, node)
+            return
+        if type(content) is Instance:
+            setter = find_in_class(m, content.owner, "__setattr__")
+            if setter is not None and type(setter) is Function and not name.startswith("_"):
+                call_value(m, Bound(setter, value), Call(node, (const(name), new)))
+        m.write_cell(value, name, new)
+        if m.judge is not None:
+            m.judge.stored(node, value, new, name)
+    elif kind is Each:
+        if m.tensor(value) is not None:
+            tensors.set_attribute(m, value, name, new, node)
+            return
+        for ref in value.refs:
+            set_attribute(m, ref, name, new, node)
+    elif kind is Union:
+        if m.tensor(value) is not None:
+            tensors.set_attribute(m, value, name, new, node)
+            return
+        for atom in value.atoms:
+            if type(atom) is Ref and type(m.cells.get(atom.address)) is not Tensor:
+                m.write_cell(atom, name, new, certain=False)
+    elif kind is Class:
+        m.store.set((value.address, name), new)
+
+
+# -- items
+
+
+def get_item(m: Machine, value: Value, key: Value, node: ast.AST) -> Value:  # noqa: PLR0911, PLR0912
+    """`value[key]`."""
+    kind = type(value)
+    if kind is Tuple:
+        return _of_items(m, value.items, key, node, "tuple")
+    if kind is Ref:
+        content = m.cells.get(value.address)
+        match content:
+            case Tensor():
+                return tensors.index(m, value, key, node)
+            case Sequence():
+                if content.items is not None and content.rest is None and type(key) in (Const, Slice):
+                    return _of_items(m, content.items, key, node, content.kind)
+                if type(key) is Slice:
+                    return m.new(node, Sequence(content.kind, None, content.element))
+                element = content.element
+                return element if element is not None else Unknown("an element of an empty list")
+            case Dict():
+                return _dict_item(m, value, content, key, node)
+            case Layer():
+                return layers.item(m, value, content, key, node)
+            case Instance():
+                getter = find_in_class(m, content.owner, "__getitem__")
+                if getter is not None:
+                    return call_value(m, Bound(getter, value), Call(node, (key,)))
+                return child(m, value, _key_name(key), node)
+            case Array():
+                return value
+            case Range():
+                return content.element
+            case Opaque():
+                return child(m, value, _key_name(key), node)
+        return Unknown("an item of something unknown")
+    if kind is Union or kind is Each:
+        if m.tensor(value) is not None:
+            return tensors.index(m, value, key, node)
+        parts = value.atoms if kind is Union else value.refs
+        found = [get_item(m, atom, key, node) for atom in parts if type(atom) is not Const]
+        return join_all(found) if found else Unknown()
+    if kind is Text or (kind is Const and value.kind == "str"):
+        return Text()
+    if kind is External or kind is Class:
+        return value  # a generic alias: `list[int]`
+    return Unknown("an item of something unknown")
+
+
+def _key_name(key: Value) -> str:
+    return f"[{key.value!r}]" if type(key) is Const else "[]"
+
+
+def _of_items(m: Machine, items: tuple[Value, ...], key: Value, node: ast.AST, kind: str) -> Value:
+    if type(key) is Const and key.kind == "int" and -len(items) <= key.value < len(items):
+        return items[key.value]
+    if type(key) is Slice:
+        bounds = _slice_bounds(node)
+        if bounds is not None:
+            part = items[bounds]
+            return Tuple(part) if kind == "tuple" else m.new(node, Sequence(kind, part))
+        return m.new(node, Sequence(kind, None, join_all(list(items))))
+    return join_all(list(items)) if items else Unknown("an element of an empty list")
+
+
+def _slice_bounds(node: ast.AST) -> slice | None:
+    """The slice of a subscript whose bounds are all written as constants."""
+    match node:
+        case ast.Subscript(slice=ast.Slice(lower=lower, upper=upper, step=step)):
+            try:
+                parts = [None if part is None else ast.literal_eval(part) for part in (lower, upper, step)]
+            except ValueError:
+                return None
+            return slice(*parts)
+    return None
+
+
+def _dict_item(m: Machine, ref: Ref, content: Dict, key: Value, node: ast.AST) -> Value:
+    if type(key) is Const:
+        value = content.get(key)
+        if value is not None:
+            return value if content.rest is None else value
+        if content.rest is not None:
+            return content.rest
+    elif content.element is not None and not content.kind.startswith("default"):
+        return content.element
+    made = default_item(m, ref, content, node)
+    if made is not None:
+        if type(key) is Const:
+            m.update(ref, lambda d: d.put(key, made) if type(d) is Dict else d)
+            return made
+        m.update(ref, lambda d: d._replace(rest=made if d.rest is None else join(d.rest, made)) if type(d) is Dict else d)
+        return content.element if content.element is not None and made is None else join_all(
+            [v for v in (content.element, made) if v is not None]
+        )
+    return Unknown("a key that is not known to be there")
+
+
+def default_item(m: Machine, ref: Ref, content: Dict, node: ast.AST) -> Value | None:
+    """What a defaultdict makes for a missing key."""
+    if content.kind != "defaultdict":
+        return None
+    factory = m.cells.get((ref.address, "default_factory"))
+    return None if factory is None else call_value(m, factory, Call(node, ()))
+
+
+def set_item(m: Machine, holder: Value, key: Value, new: Value, node: ast.AST) -> None:
+    """`holder[key] = new`."""
+    state = m.tensor(holder)
+    if state is not None:
+        tensors.set_index(m, holder, key, new, node)
+        return
+    for atom in m.alternatives(holder):
+        if type(atom) is not Ref:
+            continue
+        content = m.cells.get(atom.address)
+        match content:
+            case Sequence():
+                m.write(atom, _with_item(content, key, new)) if not atom.address & 1 else m.update(
+                    atom, lambda c: _with_item(c, Number(), new)
+                )
+            case Dict():
+                if type(key) is Const:
+                    m.update(atom, lambda c: c.put(key, new) if type(c) is Dict else c)
+                else:
+                    m.update(atom, lambda c: _with_any_key(c, key, new) if type(c) is Dict else c)
+            case Array():
+                tensors.array_written(m, atom, content, node)
+            case Instance(owner=owner):
+                setter = find_in_class(m, owner, "__setitem__")
+                if setter is not None:
+                    call_value(m, Bound(setter, atom), Call(node, (key, new)))
+                else:
+                    m.write_cell(atom, _key_name(key), new, certain=type(key) is Const)
+            case Opaque():
+                m.write_cell(atom, _key_name(key), new, certain=type(key) is Const)
+        if m.judge is not None:
+            m.judge.stored(node, atom, new, "" if type(key) is Const else "*")
+
+
+def _with_item(content: Sequence, key: Value, new: Value) -> Sequence:
+    items = content.items
+    if items is not None and type(key) is Const and key.kind == "int" and -len(items) <= key.value < len(items):
+        at = key.value % len(items)
+        return content._replace(items=(*items[:at], new, *items[at + 1 :]))
+    if items is not None:
+        return content._replace(items=tuple(join(item, new) for item in items))
+    return content._replace(rest=new if content.rest is None else join(content.rest, new))
+
+
+def _with_any_key(content: Dict, key: Value, new: Value) -> Dict:
+    items = tuple((known, join(value, new)) for known, value in content.items)
+    rest = new if content.rest is None else join(content.rest, new)
+    return content._replace(items=items, rest=rest, keys=key if content.keys is None else join(content.keys, key))
+
+
+def delete_item(m: Machine, holder: Value, key: Value) -> None:
+    """`del holder[key]`."""
+
+    def without(content: object) -> object:
+        match content:
+            case Sequence() if type(key) is Slice:
+                return content._replace(items=(), rest=None, nonempty=False)
+            case Sequence(items=items) if items is not None and type(key) is Const and key.kind == "int" and items:
+                at = key.value % len(items)
+                return content._replace(items=(*items[:at], *items[at + 1 :]))
+            case Dict() if type(key) is Const:
+                return content._replace(items=tuple(pair for pair in content.items if pair[0] != key))
+        return content
+
+    m.update(holder, without)
+
+
+# -- iteration
+
+
+def items_of(m: Machine, value: Value) -> tuple[Value, ...] | None:  # noqa: PLR0911
+    """The elements of a value in order when all are known one by one, else None."""
+    kind = type(value)
+    if kind is Tuple:
+        return value.items  # type: ignore[no-any-return]
+    if kind is Const and value.kind == "str" and len(value.value) <= MOST_LETTERS:
+        return tuple(const(letter) for letter in value.value)
+    if kind is Ref:
+        content = m.cells.get(value.address)
+        match content:
+            case Sequence(items=items, rest=None) if items is not None and content.kind != "set":
+                return items
+            case Dict(items=items, rest=None):
+                return tuple(key for key, _ in items)
+            case Layer() if content.name and content.rest is None and content.children:
+                return tuple(v for _, v in content.children)
+    return None
+
+
+def element_of(m: Machine, value: Value, node: ast.AST) -> Value:  # noqa: PLR0911, PLR0912
+    """Any one element of what is iterated."""
+    kind = type(value)
+    if kind is Tuple:
+        return join_all(list(value.items)) if value.items else Unknown("an element of nothing")
+    if kind is Ref:
+        content = m.cells.get(value.address)
+        match content:
+            case Sequence():
+                element = content.element
+                return element if element is not None else Unknown("an element of an empty list")
+            case Dict():
+                if content.rest is None and content.items:
+                    return join_all([key for key, _ in content.items])
+                return content.keys if content.keys is not None else Text()
+            case Range():
+                return content.element
+            case Tensor():
+                return tensors.row(m, value, node)
+            case Layer():
+                return layers.any_child(m, value, content, node)
+            case Array():
+                return value
+            case Instance(owner=owner):
+                return _iterate_instance(m, value, owner, node)
+            case Opaque():
+                return child(m, value, "[*]", node)
+        return Unknown("an element of something unknown")
+    if kind is Union or kind is Each:
+        if m.tensor(value) is not None:
+            return tensors.row(m, value, node)
+        parts = value.atoms if kind is Union else value.refs
+        return join_all([element_of(m, atom, node) for atom in parts])
+    if kind is Text or kind is Const:
+        return Text()
+    return Unknown("an element of something unknown")
+
+
+def _iterate_instance(m: Machine, ref: Value, owner: int, node: ast.AST) -> Value:
+    iterate = find_in_class(m, owner, "__iter__")
+    if iterate is not None:
+        result = call_value(m, Bound(iterate, ref), Call(node, ()))
+        if result == ref:
+            step = find_in_class(m, owner, "__next__")
+            return call_value(m, Bound(step, ref), Call(node, ())) if step is not None else Unknown()
+        return element_of(m, result, node)
+    getter = find_in_class(m, owner, "__getitem__")
+    if getter is not None:
+        return call_value(m, Bound(getter, ref), Call(node, (Number("int"),)))
+    return child(m, ref, "[*]", node)
+
+
+# -- assignment
+
+
+def assign(
+    m: Machine,
+    target: ast.expr,
+    value: Value,
+    node: ast.AST,
+    *,
+    holder: Value | None = None,
+    key: Value | None = None,
+    again: bool = False,
+) -> None:
+    """Bind a target. `again` marks the store at the end of an augmented assignment, which tensors have done in place."""
+    match target:
+        case ast.Name(id=name):
+            bind(m, name, value)
+        case ast.Tuple(elts=targets) | ast.List(elts=targets):
+            _unpack(m, targets, value, node)
+        case ast.Starred(value=inner):
+            assign(m, inner, value, node)
+        case ast.Attribute():
+            owner = m.eval(target.value) if holder is None else holder
+            if again and m.tensor(owner) is not None:
+                return
+            set_attribute(m, owner, target.attr, value, node)
+        case ast.Subscript():
+            owner = m.eval(target.value) if holder is None else holder
+            if again and m.tensor(owner) is not None:
+                tensors.written_through_view(m, owner, value, node)
+                return
+            set_item(m, owner, m.eval(target.slice) if key is None else key, value, node)
+
+
+def _unpack(m: Machine, targets: list[ast.expr], value: Value, node: ast.AST) -> None:
+    stars = [at for at, target in enumerate(targets) if isinstance(target, ast.Starred)]
+    items = items_of(m, value)
+    if items is not None and not stars and len(items) == len(targets):
+        for target, item in zip(targets, items):
+            assign(m, target, item, node)
+        return
+    if items is not None and stars and len(items) >= len(targets) - 1:
+        at = stars[0]
+        after = len(targets) - at - 1
+        middle = items[at : len(items) - after]
+        pieces = [*items[:at], m.new(targets[at], Sequence("list", middle)), *items[len(items) - after :]]
+        for target, item in zip(targets, pieces):
+            assign(m, target, item, node)
+        return
+    for at, target in enumerate(targets):
+        if isinstance(target, ast.Starred):
+            assign(m, target, m.new(target, Sequence("list", None, element_of(m, value, target))), node)
+        elif type(value) is Ref and type(m.cells.get(value.address)) in (Opaque, Tensor, Range):
+            assign(m, target, part(m, value, at, target), node)
+        elif type(value) is Union and any(type(a) is Tuple and len(a.items) == len(targets) for a in value.atoms):
+            fitting = [a for a in value.atoms if type(a) is Tuple and len(a.items) == len(targets)]
+            assign(m, target, join_all([a.items[at] for a in fitting]), node)
+        else:
+            assign(m, target, element_of(m, value, target), node)
+
+
+def part(m: Machine, value: Ref, at: int, node: ast.AST) -> Value:
+    """The element at a position of something that is unpacked."""
+    content = m.cells.get(value.address)
+    if type(content) is Range:
+        return content.element
+    if type(content) is Tensor and not content.loose:
+        return tensors.row(m, value, node)
+    if type(content) is Tensor:
+        return tensors.index(m, value, const(at), node)
+    return child(m, value, f"[{at}]", node)

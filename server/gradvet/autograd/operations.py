@@ -1,0 +1,515 @@
+"""The transfer of one measured op: what its outputs hold, given what its inputs hold and the grad mode."""
+
+import ast
+from typing import NamedTuple
+
+from gradvet.autograd.domain import (
+    ANY_FN,
+    FLOAT,
+    GRAD,
+    INFERENCE,
+    INTEGER,
+    MAYBE,
+    NO,
+    NO_FN,
+    NOTHING,
+    YES,
+    Origin,
+    Tensor,
+)
+from gradvet.autograd.graph import add_node, held_tensors, node_key, version_key
+from gradvet.autograd.knowledge import Op, Output, Saved
+from gradvet.autograd.machine import Machine
+from gradvet.autograd.values import (
+    Const,
+    Each,
+    External,
+    Number,
+    Opaque,
+    Ref,
+    Sequence,
+    Text,
+    Tuple,
+    Union,
+    Unknown,
+    Value,
+    atoms,
+    const,
+    join,
+    join_all,
+)
+
+_TRUTH = {"always": YES, "maybe": MAYBE, "never": NO}
+MOST_ORIGINS = 4
+_DTYPES = {"float": FLOAT, "complex": FLOAT, "int": INTEGER, "bool": INTEGER, "maybe": FLOAT | INTEGER}
+_INTEGER_TYPES = frozenset(
+    f"torch.{name}" for name in ("long", "int", "int64", "int32", "int16", "int8", "uint8", "bool", "short", "LongTensor")
+)
+_FLOAT_TYPES = frozenset(
+    f"torch.{name}" for name in ("float", "double", "half", "float32", "float64", "float16", "bfloat16", "cfloat")
+)
+
+
+class Operand(NamedTuple):
+    """A tensor that goes into an op, joined over what it may be."""
+
+    parameter: str
+    value: Value
+    state: Tensor
+
+
+class Inputs(NamedTuple):
+    """The arguments of an op by parameter, its tensors, and whether something unknown may be a tensor too."""
+
+    arguments: dict[str, Value]
+    operands: tuple[Operand, ...]
+    unknown: tuple[Value, ...]
+
+
+def bind(m: Machine, op: Op, args: tuple[Value, ...], keywords: dict[str, Value]) -> Inputs:
+    """Give each argument the name of its parameter and find the tensors among them."""
+    arguments: dict[str, Value] = {}
+    rest: list[Value] = []
+    for at, value in enumerate(args):
+        name = op.parameter(at)
+        if name is None or name in arguments:
+            rest.append(value)
+            arguments[f"arg{at}"] = value
+        else:
+            arguments[name] = value
+    arguments |= keywords
+    operands: list[Operand] = []
+    unknown: list[Value] = []
+    for name, value in arguments.items():
+        state = m.tensor(value)
+        if state is not None:
+            operands.append(Operand(name, value, state))
+            continue
+        kind = type(value)
+        if kind in (Const, Number, Text, External):
+            continue
+        held = held_tensors(m, value)
+        operands += [Operand(name, ref, state) for ref, state in held]
+        if not held or kind is Union:
+            unknown += [
+                atom
+                for atom in _leaves_of(m, value)
+                if type(atom) is Unknown or type(m.cells.get(getattr(atom, "address", -1))) is Opaque
+            ]
+    return Inputs(arguments, tuple(operands), tuple(unknown))
+
+
+def _leaves_of(m: Machine, value: Value) -> list[Value]:
+    out: list[Value] = []
+    for atom in atoms(value):
+        content = m.cells.get(getattr(atom, "address", -1))
+        if type(atom) is Tuple:
+            out += [x for item in atom.items for x in _leaves_of(m, item)]
+        elif type(content) is Sequence and content.element is not None:
+            out += atoms(content.element)
+        else:
+            out.append(atom)
+    return out
+
+
+def argument_kind(m: Machine, value: Value) -> str:  # noqa: PLR0911
+    """The kind of an argument, by which an op's form is chosen."""
+    kind = type(value)
+    if kind is Const:
+        if value.value is None:
+            return "none"
+        if value.kind == "bool":
+            return "true" if value.value else "false"
+        return "str" if value.kind == "str" else "number"
+    if kind is Number:
+        return "other" if value.kind == "bool" else "number"
+    if kind is Text:
+        return "str"
+    if kind is Tuple:
+        return "list"
+    if m.tensor(value) is not None:
+        return "tensor"
+    content = m.cells.get(getattr(value, "address", -1))
+    return "list" if type(content) is Sequence else "other"
+
+
+def perform(
+    m: Machine,
+    site: ast.AST,
+    op: Op,
+    args: tuple[Value, ...],
+    keywords: dict[str, Value],
+    *,
+    name: str = "",
+    tag: str = "",
+    target: ast.expr | None = None,
+) -> Value:
+    """Run an op: its effects, and the value it gives."""
+    inputs = bind(m, op, args, keywords)
+    if op.forms:
+        op = op.form({p: argument_kind(m, v) for p, v in inputs.arguments.items()})
+    words = name or op.name.rpartition(".")[2]
+    for parameter, answer in op.mutates.items():
+        for operand in inputs.operands:
+            if operand.parameter == parameter and answer == "always":
+                others = tuple(o for o in inputs.operands if o.value != operand.value)
+                fn = op.out[0].fn if op.out else ()
+                zero = bool(op.out and op.out[0].zero)
+                edit(m, site, operand.value, words, others, fn=fn, zero=zero, target=target, tag=tag, op=op)
+    return results(m, site, op, inputs, words, tag)
+
+
+Carried = tuple[int, list[Operand]]
+
+
+def results(
+    m: Machine, site: ast.AST, op: Op, inputs: Inputs, words: str, tag: str = "", through: Carried | None = None
+) -> Value:
+    """What an op gives. `through` is known already for modules, whose parameters carry gradients as well."""
+    ret = op.ret
+    if ret == "none":
+        return const(None)
+    if ret in ("number", "bool"):
+        kind = "bool" if ret == "bool" else "number"
+        return Number(kind, scalar_cuts(m, site, words, inputs.operands))
+    if ret == "str":
+        return Text()
+    found = carried(op, inputs) if through is None else through
+    made = [_output(m, site, op, out, inputs, words, f"{tag}{at}", found) for at, out in enumerate(op.out)]
+    if op.out and ret == "tensor":
+        return made[0]
+    if ret == "tuple" or ret.startswith("namedtuple"):
+        if op.out and op.out[0].many:
+            return m.new(site, Sequence("tuple", None, made[0], nonempty=True), f"{tag}many")
+        return Tuple(tuple(made)) if made else m.sizes
+    if ret == "list":
+        return m.new(site, Sequence("list", None, join_all(made), nonempty=True), f"{tag}list")
+    return m.unknown(site, f"the result of `{words}`", tuple(inputs.arguments.values()), f"{tag}result")
+
+
+def scalar_cuts(m: Machine, site: ast.AST, words: str, operands: tuple[Operand, ...]) -> frozenset[int]:
+    """The cuts that a Python number made from tensors carries."""
+    cuts = NOTHING
+    for operand in operands:
+        cuts |= operand.state.cuts
+        if operand.state.requires_grad & YES:
+            cuts |= {m.cut("item", words, site, operand.state.leaves, operand.state.nodes)}
+    return cuts
+
+
+def argument_cuts(inputs: Inputs) -> frozenset[int]:
+    """The cuts that plain numbers among the arguments carry."""
+    cuts = NOTHING
+    for value in inputs.arguments.values():
+        for atom in atoms(value):
+            if type(atom) is Number and atom.cuts:
+                cuts |= atom.cuts
+    return cuts
+
+
+def carried(op: Op, inputs: Inputs) -> tuple[int, list[Operand]]:
+    """Whether gradients may come through the inputs, and through which."""
+    truth, through = NO, []
+    for operand in inputs.operands:
+        answer = op.grad_from.get(operand.parameter)
+        if answer is None and operand.parameter.startswith("arg"):
+            answer = op.grad_from.get("tensors") or (op.params and op.grad_from.get(op.params[-1].lstrip("*"))) or None
+        if answer is None or operand.state.dtype == INTEGER:
+            continue
+        if operand.state.requires_grad & YES:
+            through.append(operand)
+            certain = operand.state.requires_grad == YES and answer == "always"
+            truth = YES if certain or truth == YES else MAYBE
+    if truth == NO and inputs.unknown and op.grad_from:
+        truth = MAYBE
+    return truth, through
+
+
+def dtype_of(m: Machine, out: Output, inputs: Inputs) -> int:
+    """The dtype class of an output."""
+    wanted = inputs.arguments.get("dtype")
+    for value in (wanted, *inputs.arguments.values()) if out.dtype == "maybe" else (wanted,):
+        if type(value) is External:
+            if value.name in _INTEGER_TYPES:
+                return INTEGER
+            if value.name in _FLOAT_TYPES:
+                return FLOAT
+    if out.dtype in _DTYPES and out.dtype != "maybe":
+        return _DTYPES[out.dtype]
+    if not inputs.operands:
+        return FLOAT | INTEGER if inputs.unknown or out.dtype == "maybe" else FLOAT
+    if out.dtype == "promote":
+        known = [o.state.dtype for o in inputs.operands]
+        if FLOAT in known:
+            return FLOAT
+        number = any(type(v) is Number or (type(v) is Const and v.kind == "float") for v in inputs.arguments.values())
+        return INTEGER if all(d == INTEGER for d in known) and not number else FLOAT | INTEGER
+    return inputs.operands[0].state.dtype
+
+
+def in_mode(m: Machine, truth: int) -> int:
+    """What requires grad is left of `truth` in the present grad modes."""
+    mode = m.mode
+    if not mode & GRAD:
+        return NO
+    return truth if mode == GRAD else truth | NO
+
+
+def _output(
+    m: Machine, site: ast.AST, op: Op, out: Output, inputs: Inputs, words: str, tag: str, found: Carried
+) -> Value:
+    shared = [o for o in inputs.operands if o.parameter in out.of] or list(inputs.operands[:1])
+    if out.same == "always" and shared:
+        return shared[0].value
+    truth, through = found
+    dtype = dtype_of(m, out, inputs)
+    if out.grad == "never" or dtype == INTEGER:
+        granted = NO
+    else:
+        granted = truth | NO if (out.grad == "maybe" and dtype != FLOAT) or dtype & INTEGER and truth == YES else truth
+    granted = in_mode(m, granted)
+    if op.no_grad_inside:
+        granted = NO
+    address = m.address(site, f"out{tag}")
+    state = computed(m, site, address, words, out.fn, granted, through, inputs, dtype, op, out)
+    if out.view != "never" and shared:
+        state = _as_view(m, state, shared[0].state, out, words, site)
+    elif out.share != "never" and shared:
+        state = state._replace(storage=state.storage | shared[0].state.storage)
+    m.place(address, state)
+    ref = Ref(address)
+    if out.same == "maybe" and shared:
+        return join(shared[0].value, ref)
+    return ref
+
+
+def computed(
+    m: Machine,
+    site: ast.AST,
+    address: int,
+    words: str,
+    fn: tuple[str, ...],
+    granted: int,
+    through: list[Operand],
+    inputs: Inputs,
+    dtype: int,
+    op: Op | None = None,
+    out: Output | None = None,
+) -> Tensor:
+    """The state of a tensor that an op has just made, and its node in the graph."""
+    cuts = argument_cuts(inputs)
+    assumes: frozenset[str] = frozenset()
+    leaves = NOTHING
+    for operand in inputs.operands:
+        cuts |= operand.state.cuts
+    for operand in through:
+        leaves |= operand.state.leaves
+        assumes |= operand.state.assumes
+    stopped = [o.state for o in inputs.operands if o.state.requires_grad & YES]
+    if granted == NO and stopped:
+        kind = "no_grad" if m.mode != GRAD and (out is None or out.grad != "never") else "nondiff"
+        behind = frozenset().union(*(s.leaves for s in stopped))
+        nodes = frozenset().union(*(s.nodes for s in stopped))
+        place = m.mode_nodes[-1] if kind == "no_grad" and m.mode_nodes else site
+        cuts |= {m.cut(kind, words, place, behind, nodes)}
+    origins = tuple(
+        o.state.origin for o in (through or inputs.operands) if o.state.origin is not None
+    )[:MOST_ORIGINS]
+    origin = Origin(site, words, origins)
+    inference = YES if m.mode == INFERENCE else MAYBE if m.mode & INFERENCE else NO
+    if granted == NO:
+        return Tensor(
+            dtype=dtype, storage=frozenset({address}), cuts=cuts, origin=origin, inference=inference, assumes=assumes
+        )
+    names: frozenset[str | None] = frozenset(fn) or frozenset({ANY_FN})
+    saved, keeps = _saved(m, address, op, inputs)
+    add_node(m, address, words, site, [o.state for o in through], saved, keeps)
+    if out is not None and out.zero:
+        cuts |= {m.cut("zero", words, site, leaves, NOTHING)}
+        leaves = NOTHING
+    return Tensor(
+        requires_grad=granted,
+        is_leaf=NO if granted == YES else MAYBE,
+        grad_fn=names if granted == YES else names | NO_FN,
+        dtype=FLOAT if granted == YES else dtype,
+        storage=frozenset({address}),
+        inference=inference,
+        nodes=frozenset({address}),
+        leaves=leaves,
+        cuts=cuts,
+        origin=origin,
+        assumes=assumes,
+        dead=_dead(words, inputs),
+    )
+
+
+_LINEAR = frozenset({"+", "-", "+=", "-=", "*", "/", "*=", "/=", "neg", "mean()", "sum()", "add()", "sub()"})
+_ADDING = frozenset({"+", "-", "+=", "-=", "add()", "sub()"})
+
+
+def _dead(words: str, inputs: Inputs) -> frozenset[int]:
+    """The cuts of terms that are only added: whatever their weight, they change a loss and no gradient."""
+    if words not in _LINEAR or not inputs.operands:
+        return NOTHING
+    dead = NOTHING
+    if words in _ADDING:
+        for operand in inputs.operands:
+            state = operand.state
+            dead |= state.dead if state.requires_grad == YES else state.cuts if state.requires_grad == NO else NOTHING
+    elif len(inputs.operands) == 1:
+        dead = inputs.operands[0].state.dead
+    return dead
+
+
+def version_of(m: Machine, storage: int) -> int:
+    """How often a storage was changed in place; -1 when that is not known."""
+    version = m.cells.get(version_key(storage))
+    if version is None:
+        return 0
+    return version.value if type(version) is Const else -1
+
+
+def _saved(m: Machine, address: int, op: Op | None, inputs: Inputs) -> tuple[frozenset[tuple[int, int]], int]:
+    """The storages, with their versions, that this op keeps for backward, and whether it keeps anything."""
+    if op is None:
+        return frozenset(), YES
+    saved: set[tuple[int, int]] = set()
+    asking = {o.parameter for o in inputs.operands if o.state.requires_grad == YES}
+
+    def holds(entry: Saved) -> bool:
+        return entry.answer == "always" and bool(entry.needs & asking)
+
+    for entry in op.saves_in:
+        if holds(entry):
+            for operand in inputs.operands:
+                if operand.parameter == entry.operand and len(operand.state.storage) == 1:
+                    saved |= {(s, version_of(m, s)) for s in operand.state.storage}
+    for entry in op.saves_out:
+        if holds(entry):
+            saved.add((address, 0))
+    keeps = {"raises": YES, "fine": NO}.get(op.twice, MAYBE)
+    return frozenset(saved), YES if saved else keeps
+
+
+def _as_view(m: Machine, state: Tensor, base: Tensor, out: Output, words: str, site: ast.AST) -> Tensor:
+    """The state of an output that is, or may be, a view of a tensor."""
+    view = _TRUTH[out.view]
+    storage = base.storage if out.share == "always" or view == YES else base.storage | state.storage
+    state = state._replace(storage=storage, view=view, alias=base.alias, inference=state.inference | base.inference)
+    if m.mode & GRAD or base.requires_grad == NO or out.grad == "never":
+        return state
+    # Outside grad mode a view still says what its base says, and leads nowhere.
+    plain = NO if view == YES else NO | base.requires_grad
+    return state._replace(
+        requires_grad=base.requires_grad if view == YES else plain,
+        is_leaf=YES,
+        grad_fn=NO_FN,
+        nodes=NOTHING,
+        leaves=NOTHING,
+        dtype=base.dtype,
+    )
+
+
+def edit(
+    m: Machine,
+    site: ast.AST,
+    target_value: Value,
+    words: str,
+    others: tuple[Operand, ...] = (),
+    *,
+    fn: tuple[str, ...] = (),
+    zero: bool = False,
+    target: ast.expr | None = None,
+    tag: str = "",
+    op: Op | None = None,
+) -> None:
+    """Change a tensor in place: bump its version, and record in the graph what autograd records."""
+    before = m.tensor(target_value)
+    if before is None:
+        return
+    if m.judge is not None:
+        m.judge.edited(site, before, target, words)
+    for storage in before.storage:
+        version = version_of(m, storage)
+        certain = len(before.storage) == 1 and not storage & 1 and version >= 0
+        m.store.set(version_key(storage), Const("int", version + 1) if certain else Number("int"))
+    asks = [o for o in others if o.state.requires_grad & YES and o.state.dtype != INTEGER and o.state.leaves | o.state.nodes]
+    if op is not None:
+        asks = [o for o in asks if o.parameter in op.grad_from]
+    if before.dtype == INTEGER or not (asks or before.requires_grad & YES):
+        lost = [o.state for o in others if o.state.requires_grad & YES]
+        cuts = frozenset[int]().union(before.cuts, *(o.state.cuts for o in others))
+        if lost and not m.mode & GRAD:
+            behind = frozenset().union(*(s.leaves for s in lost))
+            cuts |= {m.cut("no_grad", words, site, behind, NOTHING)}
+        if cuts != before.cuts:
+            m.update(target_value, lambda t: t._replace(cuts=t.cuts | cuts) if type(t) is Tensor else t)
+        return
+    if not m.mode & GRAD:
+        return
+    address = m.address(site, f"edit{tag}")
+    certain = any(o.state.requires_grad == YES for o in asks) or before.requires_grad == YES
+    granted = in_mode(m, YES if certain else MAYBE)
+    leaves = NOTHING if zero else before.leaves
+    cuts = before.cuts
+    assumes = before.assumes
+    for operand in asks:
+        leaves |= operand.state.leaves
+        cuts |= operand.state.cuts
+        assumes |= operand.state.assumes
+    if before.is_leaf == YES and before.requires_grad == YES and before.alias is None:
+        return  # torch raises here; the tensor stays what it was
+    names: frozenset[str | None] = frozenset(fn) or frozenset({ANY_FN})
+    saved, keeps = _saved(m, address, op, Inputs({}, others, ()))
+    add_node(m, address, words, site, [before, *(o.state for o in asks)], saved, keeps)
+    origins = tuple(s.origin for s in (before, *(o.state for o in asks)) if s.origin is not None)[:MOST_ORIGINS]
+
+    def change(content: object) -> object:
+        if type(content) is not Tensor:
+            return content
+        return content._replace(
+            requires_grad=content.requires_grad | granted if granted != YES else YES,
+            is_leaf=NO if granted == YES else content.is_leaf | NO,
+            grad_fn=names if granted == YES else content.grad_fn | names,
+            nodes=frozenset({address}) if granted == YES else content.nodes | {address},
+            leaves=leaves,
+            cuts=cuts,
+            assumes=assumes,
+            origin=Origin(site, words, origins),
+            dtype=FLOAT,
+            dead=_dead(words, Inputs({}, (Operand("self", target_value, before), *others), ())),
+        )
+
+    m.update(target_value, change)
+    for storage in before.storage:
+        base = m.cells.get(storage)
+        if type(base) is Tensor and before.view & YES and Ref(storage) not in _all_refs(target_value):
+            m.update(Ref(storage), lambda t: change(t)._replace(grad_fn=frozenset({"CopySlices"})))  # type: ignore[attr-defined]
+
+
+def _all_refs(value: Value) -> tuple[Ref, ...]:
+    return value.refs if type(value) is Each else tuple(a for a in atoms(value) if type(a) is Ref)
+
+
+def saved_by(m: Machine, state: Tensor, roots: frozenset[int]) -> tuple[ast.AST, ...]:
+    """The nodes, not freed yet, that saved this tensor's present storage for backward."""
+    found = []
+    storages = state.storage
+    if len(storages) != 1:
+        return ()
+    for address in roots:
+        node = m.cells.get(node_key(address))
+        if node is not None and node.freed == NO:
+            for storage, version in node.saved:
+                if storage in storages and version == version_of(m, storage):
+                    found.append(node.node)
+    return tuple(dict.fromkeys(found))
+
+
+def tensor_like(m: Machine, site: ast.AST, tag: str, **fields: object) -> Ref:
+    """A new tensor with storage of its own."""
+    address = m.address(site, tag)
+    m.place(address, Tensor(storage=frozenset({address}), origin=Origin(site, tag), **fields))  # type: ignore[arg-type]
+    return Ref(address)
+
+

@@ -1,0 +1,359 @@
+"""Operators: on numbers, strings and containers as Python does, on tensors as torch does."""
+
+import ast
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from gradvet.autograd.calls import Call, call_value, find_in_class
+from gradvet.autograd.domain import NOTHING, Tensor
+from gradvet.autograd.knowledge import load
+from gradvet.autograd.machine import Machine
+from gradvet.autograd.operations import Operand, perform, scalar_cuts
+from gradvet.autograd.tensors import array_written, combined, to_numpy
+from gradvet.autograd.values import (
+    Array,
+    Bound,
+    Const,
+    Dict,
+    External,
+    Function,
+    Instance,
+    Number,
+    Opaque,
+    Ref,
+    Sequence,
+    Text,
+    Tuple,
+    Union,
+    Unknown,
+    Value,
+    atoms,
+    const,
+    join_all,
+)
+
+_NAMES = {
+    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv", ast.FloorDiv: "floordiv", ast.Mod: "mod",
+    ast.Pow: "pow", ast.MatMult: "matmul", ast.BitAnd: "and", ast.BitOr: "or", ast.BitXor: "xor",
+    ast.LShift: "lshift", ast.RShift: "rshift",
+    ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge",
+    ast.USub: "neg", ast.UAdd: "pos", ast.Invert: "invert",
+}  # fmt: skip
+_SYMBOLS = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**", ast.MatMult: "@",
+}  # fmt: skip
+_PURE: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+_LARGEST = 10**6
+
+
+def _tensor_op(
+    m: Machine, node: ast.AST, kind: type, left: Value, right: Value, target: ast.expr | None = None, prefix: str = ""
+) -> Value | None:
+    """An operator of which an operand is a tensor; None when neither is."""
+    name = _NAMES[kind]
+    words = f"{_SYMBOLS.get(kind, name)}{'=' if prefix else ''}"
+    knowledge = load()
+    if m.tensor(left) is not None:
+        if _is_array(m, right):
+            to_numpy_operand(m, node, left)
+            return m.new(node, Array(NOTHING, NOTHING), "array")
+        op = knowledge.method(f"__{prefix}{name}__")
+        if op is None and prefix:
+            op = knowledge.method(f"__{name}__")
+        return None if op is None else perform(m, node, op, (left, right), {}, name=words, target=target)
+    if m.tensor(right) is not None:
+        op = knowledge.method(f"__r{name}__") or knowledge.method(f"__{name}__")
+        if op is None:
+            return combined(m, node, words, [left, right])
+        if _is_opaque(m, left):
+            return combined(m, node, words, [left, right], op=None)
+        return perform(m, node, op, (right, left), {}, name=words)
+    return None
+
+
+def to_numpy_operand(m: Machine, node: ast.AST, value: Value) -> None:
+    """`tensor * array`: numpy asks the tensor for its values."""
+    state = m.tensor(value)
+    if state is not None:
+        to_numpy(m, node, state, "arithmetic with a numpy array", getattr(node, "left", None))
+
+
+def _is_array(m: Machine, value: Value) -> bool:
+    return type(m.cells.get(getattr(value, "address", -1))) is Array
+
+
+def _is_opaque(m: Machine, value: Value) -> bool:
+    return type(value) is Unknown or type(m.cells.get(getattr(value, "address", -1))) is Opaque
+
+
+def binary(m: Machine, node: ast.AST, op: ast.operator, left: Value, right: Value) -> Value:  # noqa: PLR0911, PLR0912
+    """`left op right`."""
+    kind = type(op)
+    if type(left) is Const and type(right) is Const:
+        return _constants(kind, left, right)
+    made = _tensor_op(m, node, kind, left, right)
+    if made is not None:
+        return made
+    if type(left) is Union or type(right) is Union:
+        return _each_pair(m, node, op, left, right)
+    left_content = m.cells.get(getattr(left, "address", -1))
+    right_content = m.cells.get(getattr(right, "address", -1))
+    if type(left_content) is Array or type(right_content) is Array:
+        cuts = getattr(left_content, "cuts", NOTHING) | getattr(right_content, "cuts", NOTHING)
+        return m.new(node, Array(NOTHING, cuts), "array")
+    if type(left_content) is Sequence or type(right_content) is Sequence:
+        return _sequences(m, node, kind, left_content, right_content, left, right)
+    if type(left) is Tuple and type(right) is Tuple and kind is ast.Add:
+        return Tuple((*left.items, *right.items))
+    if type(left) is Tuple and kind is ast.Mult:
+        if type(right) is Const and right.kind == "int" and right.value * len(left.items) <= 16:  # noqa: PLR2004
+            return Tuple(left.items * max(right.value, 0))
+        return m.new(node, Sequence("tuple", None, join_all(list(left.items))))
+    if kind is ast.Mod and (type(left) is Text or (type(left) is Const and left.kind == "str")):
+        return Text()
+    if type(left_content) is Instance:
+        special = find_in_class(m, left_content.owner, f"__{_NAMES[kind]}__")
+        if special is not None:
+            return call_value(m, Bound(special, left), Call(node, (right,)))
+    if type(left_content) is Dict and type(right_content) is Dict and kind is ast.BitOr:
+        merged = left_content
+        for key, value in right_content.items:
+            merged = merged.put(key, value)
+        return m.new(node, merged)
+    if {type(left), type(right)} <= {Const, Number}:
+        return _numbers(kind, left, right)
+    if type(left) in (Text, Const) and type(right) in (Text, Const):
+        return Text()
+    if type(left) is External or type(left) is Function:
+        return Unknown("an operator on a function or type")
+    return m.unknown(node, "the result of an operator on something unknown", (left, right), "binary")
+
+
+def _each_pair(m: Machine, node: ast.AST, op: ast.operator, left: Value, right: Value) -> Value:
+    """Operands that may be of several kinds: every sensible pair, joined. None takes no part: it would raise."""
+    found = []
+    lefts = [a for a in _groups(m, left) if a != const(None)]
+    rights = [a for a in _groups(m, right) if a != const(None)]
+    number = 0
+    for a in lefts:
+        for b in rights:
+            if type(a) is Union and type(b) is Union and m.tensor(a) is None and m.tensor(b) is None:
+                return Unknown("an operator on something unknown")
+            with m.numbered(node, number):
+                found.append(binary(m, node, op, a, b))
+            number += 1
+    return join_all(found) if found else Unknown("an operator on None")
+
+
+def _groups(m: Machine, value: Value) -> list[Value]:
+    """The alternatives of a value, all its tensors as one."""
+    tensors = [a for a in atoms(value) if m.tensor(a) is not None]
+    others: list[Value] = [a for a in atoms(value) if m.tensor(a) is None]
+    together = join_all(tensors)
+    return others if together is None else [*others, together]
+
+
+def _constants(kind: type, left: Const, right: Const) -> Value:
+    pure = _PURE.get(kind)
+    if pure is not None and left.value is not None and right.value is not None:
+        try:
+            value = pure(left.value, right.value)
+        except (TypeError, ValueError, ArithmeticError):
+            return Unknown("an operator that raises")
+        if isinstance(value, (int, float)) and abs(value) > _LARGEST:
+            return Number(type(value).__name__)
+        if isinstance(value, str) and len(value) > 100:  # noqa: PLR2004
+            return Text()
+        return const(value)
+    if "str" in (left.kind, right.kind):
+        return Text()
+    return Number("number")
+
+
+def _numbers(kind: type, left: Value, right: Value) -> Value:
+    if "str" in (left.kind, right.kind):
+        return Text()
+    cuts = getattr(left, "cuts", NOTHING) | getattr(right, "cuts", NOTHING)
+    word = "int" if left.kind == right.kind == "int" and kind is not ast.Div else "number"
+    return Number(word, cuts)
+
+
+def _sequences(
+    m: Machine, node: ast.AST, kind: type, a: object, b: object, left: Value, right: Value
+) -> Value:
+    if kind is ast.Mult:
+        content = a if type(a) is Sequence else b
+        times = right if type(a) is Sequence else left
+        items = content.items  # type: ignore[union-attr]
+        if items is not None and type(times) is Const and times.kind == "int" and len(items) * times.value <= 16:  # noqa: PLR2004
+            return m.new(node, Sequence(content.kind, items * max(times.value, 0)))  # type: ignore[union-attr]
+        return m.new(node, Sequence(content.kind, None, content.element))  # type: ignore[union-attr]
+    if type(a) is Sequence and type(b) is Sequence:
+        if a.items is not None and b.items is not None and a.rest is None and b.rest is None:
+            return m.new(node, Sequence(a.kind, (*a.items, *b.items)))
+        parts = [v for v in (a.element, b.element) if v is not None]
+        return m.new(node, Sequence(a.kind, None, join_all(parts)))
+    content = a if type(a) is Sequence else b
+    other = left if content is b else right
+    parts = [content.element, *(other.items if type(other) is Tuple else ())]  # type: ignore[union-attr]
+    return m.new(node, Sequence("list", None, join_all([p for p in parts if p is not None])))
+
+
+def unary(m: Machine, node: ast.AST, op: ast.unaryop, value: Value) -> Value:
+    """`-value`, `+value`, `~value`."""
+    kind = type(op)
+    if m.tensor(value) is not None:
+        known = load().method(f"__{_NAMES[kind]}__")
+        if known is not None:
+            return perform(m, node, known, (value,), {}, name=_NAMES[kind])
+    if type(value) is Const:
+        if kind is ast.USub and value.kind in ("int", "float"):
+            return const(-value.value)
+        return Number("number")
+    if type(value) is Number:
+        return value
+    if _is_array(m, value):
+        return value
+    if type(value) is Union:
+        return join_all([unary(m, node, op, group) for group in _groups(m, value)])
+    return m.unknown(node, "the result of an operator on something unknown", (value,), "unary")
+
+
+def compare(m: Machine, node: ast.AST, op: ast.cmpop, left: Value, right: Value) -> Value:
+    """`left op right` for one comparison that is not an identity."""
+    kind = type(op)
+    if kind in (ast.In, ast.NotIn):
+        return _contains(m, kind, left, right)
+    if type(left) is Const and type(right) is Const and kind in _PURE:
+        return _constants(kind, left, right)
+    made = _tensor_op(m, node, kind, left, right)
+    if made is not None:
+        return made
+    if _is_array(m, left) or _is_array(m, right):
+        return m.new(node, Array(), "array")
+    cuts = NOTHING
+    for atom in (*atoms(left), *atoms(right)):
+        if type(atom) is Number:
+            cuts |= atom.cuts
+    if _is_opaque(m, left) or _is_opaque(m, right):
+        return m.unknown(node, "a comparison with something unknown", (left, right), "compare")
+    return Number("bool", cuts)
+
+
+def _contains(m: Machine, kind: type, left: Value, right: Value) -> Value:
+    content = m.cells.get(getattr(right, "address", -1))
+    known: bool | None = None
+    if type(left) is Const and type(content) is Dict and content.rest is None:
+        known = content.get(left) is not None
+        if not known and getattr(right, "address", 0) & 1:
+            known = None
+    elif type(left) is Const and type(right) is Tuple and all(type(item) is Const for item in right.items):
+        known = left in right.items
+    elif type(left) is Const and type(right) is Const and left.kind == right.kind == "str":
+        known = left.value in right.value
+    elif (
+        type(left) is Const
+        and type(content) is Sequence
+        and content.rest is None
+        and content.items is not None
+        and all(type(item) is Const for item in content.items)
+    ):
+        known = left in content.items
+    if known is None:
+        return Number("bool")
+    return const(known if kind is ast.In else not known)
+
+
+def in_place(m: Machine, node: ast.AugAssign, op: ast.operator, current: Value, value: Value) -> Value:  # noqa: PLR0911
+    """`current op= value`: the object that the target is bound to afterwards."""
+    if type(current) is Union:
+        return join_all(
+            [in_place(m, node, op, group, value) for group in _groups(m, current) if group != const(None)]
+            or [Unknown("an operator on None")]
+        )
+    if m.tensor(current) is not None:
+        if type(value) is Union and m.tensor(value) is None:
+            groups = [g for g in _groups(m, value) if g != const(None)]
+            return join_all([in_place(m, node, op, current, group) for group in groups] or [current])
+        made = _tensor_op(m, node, type(op), current, value, target=node.target, prefix="i")
+        if made is not None:
+            return made
+    content = m.cells.get(getattr(current, "address", -1))
+    if type(content) is Sequence and type(op) is ast.Add:
+        extend(m, current, value, node)
+        return current
+    if type(content) is Array:
+        array_written(m, current, content, node)
+        return current
+    if type(content) is Instance:
+        special = find_in_class(m, content.owner, f"__i{_NAMES[type(op)]}__")
+        if special is not None:
+            return call_value(m, Bound(special, current), Call(node, (value,)))
+    return binary(m, node, op, current, value)
+
+
+def extend(m: Machine, holder: Value, value: Value, node: ast.AST) -> None:
+    """Add all elements of a value to a list."""
+    from gradvet.autograd.objects import element_of, items_of  # noqa: PLC0415  the two know each other
+
+    items = items_of(m, value)
+    element = None if items is not None else element_of(m, value, node)
+    for atom in atoms(holder):
+        if type(atom) is Ref:
+            grow(m, atom, list(items) if items is not None else [element], node, known=items is not None)
+
+
+def grow(m: Machine, ref: Ref, new: list[Value], node: ast.AST, *, known: bool = True, front: bool = False) -> None:
+    """Add elements to a list."""
+    in_loop = any(not _born_in(m, ref, loop) for loop in m.loops)
+
+    def change(content: object) -> object:
+        if type(content) is not Sequence:
+            return content
+        if content.items is not None and content.rest is None and known and not in_loop:
+            return content._replace(items=(*new, *content.items) if front else (*content.items, *new), nonempty=True)
+        rest = join_all([v for v in (content.element, *new) if v is not None])
+        return content._replace(items=None, rest=rest, nonempty=True)
+
+    m.update(ref, change)
+    if m.judge is not None:
+        for value in new:
+            m.judge.stored(node, ref, value, "+")
+
+
+def _born_in(m: Machine, ref: Ref, loop: Any) -> bool:
+    return ref.address in loop.allocs
+
+
+def number_of(m: Machine, node: ast.AST, words: str, value: Value) -> Number:
+    """A Python number made of a value, with the gradients that are stopped on the way."""
+    state = m.tensor(value)
+    if state is not None:
+        return Number("float", scalar_cuts(m, node, words, (Operand("self", value, state),)))
+    cuts = NOTHING
+    for atom in atoms(value):
+        if type(atom) is Number:
+            cuts |= atom.cuts
+        else:
+            content = m.cells.get(getattr(atom, "address", -1))
+            if type(content) is Tensor:
+                cuts |= scalar_cuts(m, node, words, (Operand("self", atom, content),))
+            elif type(content) is Array:
+                cuts |= content.cuts
+    return Number("float", cuts)
+
+

@@ -1,0 +1,387 @@
+"""The builtin functions of Python and the few of its library that move values around."""
+
+import ast
+
+from gradvet.autograd.calls import Call, call_value, find_in_class, unknown_call
+from gradvet.autograd.control import is_instance, truth
+from gradvet.autograd.domain import MAYBE, NO, YES, Tensor
+from gradvet.autograd.externals import handles
+from gradvet.autograd.machine import Machine
+from gradvet.autograd.objects import element_of, get_attribute, items_of, set_attribute
+from gradvet.autograd.operators import binary, number_of
+from gradvet.autograd.values import (
+    NONE,
+    Class,
+    Const,
+    Dict,
+    External,
+    Instance,
+    Layer,
+    Number,
+    Opaque,
+    Range,
+    Ref,
+    Sequence,
+    Super,
+    Text,
+    Tuple,
+    Unknown,
+    Value,
+    const,
+    join_all,
+)
+
+MOST_ITEMS = 16
+
+
+@handles("builtins.print", "builtins.input", "builtins.breakpoint", "builtins.exec")
+def _none(m: Machine, name: str, call: Call) -> Value:
+    return NONE
+
+
+@handles("builtins.len", "builtins.id", "builtins.hash", "builtins.ord")
+def _int(m: Machine, name: str, call: Call) -> Value:
+    if name == "builtins.len" and call.args:
+        items = items_of(m, call.args[0])
+        if items is not None:
+            return const(len(items))
+        content = m.cells.get(getattr(call.args[0], "address", -1))
+        if type(content) is Instance:
+            special = find_in_class(m, content.owner, "__len__")
+            if special is not None:
+                call_value(m, special, Call(call.node, (call.args[0],)))
+    return Number("int")
+
+
+@handles("builtins.str", "builtins.repr", "builtins.format", "builtins.chr", "builtins.hex", "builtins.bin")
+def _text(m: Machine, name: str, call: Call) -> Value:
+    return Text()
+
+
+@handles("builtins.bool", "builtins.callable", "builtins.all", "builtins.any", "builtins.issubclass")
+def _bool(m: Machine, name: str, call: Call) -> Value:
+    if name == "builtins.bool" and call.args:
+        known = truth(m, call.args[0])
+        if known != MAYBE:
+            return const(known == YES)
+        return Number("bool", number_of(m, call.node, "bool()", call.args[0]).cuts)
+    return Number("bool")
+
+
+@handles("builtins.float", "builtins.int", "builtins.complex")
+def _number(m: Machine, name: str, call: Call) -> Value:
+    kind = name.rpartition(".")[2]
+    if not call.args:
+        return const(0 if kind == "int" else 0.0)
+    value = call.args[0]
+    if type(value) is Const and value.kind in ("int", "float", "bool"):
+        return const(int(value.value) if kind == "int" else float(value.value))
+    if type(value) is Const and value.kind == "str":
+        return Number("float")
+    return Number(kind, number_of(m, call.node, f"{kind}()", value).cuts)
+
+
+@handles("builtins.range")
+def _range(m: Machine, name: str, call: Call) -> Value:
+    if len(call.args) == 1 and type(call.args[0]) is Const and isinstance(call.args[0].value, int):
+        count = call.args[0].value
+        if count <= 0:
+            return m.new(call.node, Sequence("range", ()))
+        return m.new(call.node, Range(Number("int") if count > 1 else const(0), nonempty=True))
+    return m.new(call.node, Range(Number("int")))
+
+
+@handles("builtins.enumerate")
+def _enumerate(m: Machine, name: str, call: Call) -> Value:
+    source = call.args[0] if call.args else Unknown()
+    items = items_of(m, source)
+    if items is not None and len(items) <= MOST_ITEMS:
+        pairs = tuple(Tuple((const(at), item)) for at, item in enumerate(items))
+        kind = "members" if _is_members(m, source) else "list"
+        return m.new(call.node, Sequence(kind, pairs))
+    pair = Tuple((Number("int"), element_of(m, source, call.node)))
+    return m.new(call.node, Sequence("generator", None, pair, nonempty=True))
+
+
+def _is_members(m: Machine, value: Value) -> bool:
+    content = m.cells.get(getattr(value, "address", -1))
+    return type(content) is Sequence and content.kind == "members"
+
+
+@handles("builtins.zip")
+def _zip(m: Machine, name: str, call: Call) -> Value:
+    columns = [items_of(m, value) for value in call.args]
+    if columns and call.star is None and all(c is not None and len(c) <= MOST_ITEMS for c in columns):
+        rows = tuple(Tuple(tuple(row)) for row in zip(*(c for c in columns if c is not None)))
+        return m.new(call.node, Sequence("list", rows))
+    kind = "members" if call.args and all(_is_members(m, value) for value in call.args) else "generator"
+    if kind == "members":
+        rows = tuple(Tuple(tuple(row)) for row in zip(*(c for c in columns if c is not None)))
+        return m.new(call.node, Sequence(kind, rows))
+    if call.star is not None and not call.args:
+        element = element_of(m, call.star, call.node)
+        return m.new(call.node, Sequence("generator", None, m.new(call.node, Sequence("tuple", None, element), "column")))
+    pair = Tuple(tuple(element_of(m, value, call.node) for value in call.args))
+    return m.new(call.node, Sequence("generator", None, pair, nonempty=True))
+
+
+@handles(
+    "builtins.list", "builtins.tuple", "builtins.set", "builtins.frozenset", "builtins.iter", "builtins.reversed",
+    "builtins.sorted", "collections.deque", "itertools.chain", "itertools.cycle", "itertools.islice", "tqdm.tqdm",
+    "tqdm.auto.tqdm", "tqdm.notebook.tqdm", "tqdm.trange", "itertools.repeat", "rich.progress.track",
+    "itertools.chain.from_iterable", "builtins.aiter",
+)  # fmt: skip
+def _container(m: Machine, name: str, call: Call) -> Value:
+    kind = name.rpartition(".")[2]
+    kind = kind if kind in ("list", "set", "deque", "tuple") else "list"
+    if not call.args:
+        return Tuple(()) if kind == "tuple" else m.new(call.node, Sequence(kind))
+    if name == "tqdm.trange":
+        return m.new(call.node, Range(Number("int")))
+    if name == "itertools.chain":
+        parts = [items_of(m, value) for value in call.args]
+        if all(part is not None for part in parts):
+            joined = tuple(item for part in parts if part is not None for item in part)
+            return m.new(call.node, Sequence("members" if _is_members(m, call.args[0]) else "list", joined))
+    source = call.args[0]
+    content = m.cells.get(getattr(source, "address", -1))
+    if name.startswith(("tqdm.", "builtins.iter", "rich.", "itertools.cycle", "itertools.islice")) and type(content) in (
+        Range,
+        Instance,
+        Sequence,
+        Opaque,
+        Layer,
+    ):
+        return source
+    items = items_of(m, source)
+    if items is not None:
+        if kind == "tuple":
+            return Tuple(items)
+        if name == "builtins.reversed":
+            items = items[::-1]
+        kind = "members" if type(content) is Sequence and content.kind == "members" else kind
+        if name == "builtins.sorted" and len(items) > 1:
+            return m.new(call.node, Sequence("list", None, join_all(list(items))))
+        return m.new(call.node, Sequence(kind, items))
+    return m.new(call.node, Sequence(kind, None, element_of(m, source, call.node), nonempty=True))
+
+
+@handles("builtins.dict", "collections.OrderedDict", "collections.Counter", "types.SimpleNamespace", "argparse.Namespace")
+def _dict(m: Machine, name: str, call: Call) -> Value:
+    if name in ("types.SimpleNamespace", "argparse.Namespace"):
+        ref = m.unknown(call.node, "a namespace", ())
+        for word, value in call.keywords.items():
+            if type(ref) is Ref:
+                m.write_cell(ref, word, value)
+        return ref
+    content = Dict()
+    if call.args:
+        source = m.cells.get(getattr(call.args[0], "address", -1))
+        if type(source) is Dict:
+            content = source._replace(kind="dict")
+        else:
+            items = items_of(m, call.args[0])
+            pairs = [i for i in items or () if type(i) is Tuple and len(i.items) == 2 and type(i.items[0]) is Const]  # noqa: PLR2004
+            if items is not None and len(pairs) == len(items):
+                for pair in pairs:
+                    content = content.put(pair.items[0], pair.items[1])
+            else:
+                element = element_of(m, call.args[0], call.node)
+                rest = element.items[1] if type(element) is Tuple and len(element.items) == 2 else Unknown()  # noqa: PLR2004
+                content = Dict((), rest, Text())
+    for word, value in call.keywords.items():
+        content = content.put(const(word), value)
+    return m.new(call.node, content)
+
+
+@handles("collections.defaultdict")
+def _defaultdict(m: Machine, name: str, call: Call) -> Value:
+    ref = m.new(call.node, Dict(kind="defaultdict"))
+    if call.args:
+        m.write_cell(ref, "default_factory", call.args[0])
+    return ref
+
+
+@handles("builtins.sum", "math.fsum")
+def _sum(m: Machine, name: str, call: Call) -> Value:
+    if not call.args:
+        return NONE
+    start = call.argument(1, "start") or const(0)
+    items = items_of(m, call.args[0])
+    total = start
+    if items is not None and len(items) <= MOST_ITEMS:
+        for number, item in enumerate(items):
+            with m.numbered(call.node, number):
+                total = binary(m, call.node, ast.Add(), total, item)
+        return total
+    element = element_of(m, call.args[0], call.node)
+    once = binary(m, call.node, ast.Add(), start, element)
+    if m.tensor(once) is not None:
+        return once
+    with m.numbered(call.node, 1):
+        return binary(m, call.node, ast.Add(), once, element)
+
+
+@handles("builtins.max", "builtins.min")
+def _largest(m: Machine, name: str, call: Call) -> Value:
+    values = list(call.args)
+    if len(values) == 1:
+        values = [element_of(m, values[0], call.node)]
+    return join_all(values) if values else Number()
+
+
+@handles("builtins.abs", "builtins.round", "builtins.pow", "builtins.divmod")
+def _arithmetic(m: Machine, name: str, call: Call) -> Value:
+    if not call.args:
+        return NONE
+    if m.tensor(call.args[0]) is not None:
+        short = name.rpartition(".")[2]
+        return call_value(m, External(f"torch.{short}"), call)
+    return Number("number", number_of(m, call.node, name, call.args[0]).cuts)
+
+
+@handles("builtins.next")
+def _next(m: Machine, name: str, call: Call) -> Value:
+    return element_of(m, call.args[0], call.node) if call.args else Unknown()
+
+
+@handles("builtins.map")
+def _map(m: Machine, name: str, call: Call) -> Value:
+    if len(call.args) < 2:  # noqa: PLR2004
+        return Unknown()
+    function, sources = call.args[0], call.args[1:]
+    items = items_of(m, sources[0]) if len(sources) == 1 else None
+    if items is not None and len(items) <= MOST_ITEMS:
+        made = []
+        for number, item in enumerate(items):
+            with m.numbered(call.node, number):
+                made.append(call_value(m, function, Call(call.node, (item,))))
+        return m.new(call.node, Sequence("list", tuple(made)))
+    elements = tuple(element_of(m, source, call.node) for source in sources)
+    _, value = m.for_all(call.node, lambda: (True, call_value(m, function, Call(call.node, elements))))
+    return m.new(call.node, Sequence("list", None, value, nonempty=True))
+
+
+@handles("builtins.filter")
+def _filter(m: Machine, name: str, call: Call) -> Value:
+    if len(call.args) < 2:  # noqa: PLR2004
+        return Unknown()
+    items = items_of(m, call.args[1])
+    if items is not None:
+        kept = []
+        for number, item in enumerate(items):
+            with m.numbered(call.node, number):
+                if call.args[0] == NONE or truth(m, call_value(m, call.args[0], Call(call.node, (item,)))) != NO:
+                    kept.append(item)
+        kind = "members" if _is_members(m, call.args[1]) else "list"
+        return m.new(call.node, Sequence(kind, tuple(kept)))
+    return m.new(call.node, Sequence("list", None, element_of(m, call.args[1], call.node)))
+
+
+@handles("builtins.isinstance")
+def _isinstance(m: Machine, name: str, call: Call) -> Value:
+    if len(call.args) < 2:  # noqa: PLR2004
+        return Number("bool")
+    classes = call.args[1].items if type(call.args[1]) is Tuple else (call.args[1],)
+    known = 0
+    for atom in m.alternatives(call.args[0]):
+        known |= is_instance(m, atom, classes)
+    return const(known == YES) if known in (YES, NO) else Number("bool")
+
+
+@handles("builtins.hasattr")
+def _hasattr(m: Machine, name: str, call: Call) -> Value:
+    if len(call.args) == 2 and type(call.args[1]) is Const and type(call.args[0]) is Ref:  # noqa: PLR2004
+        content = m.cells.get(call.args[0].address)
+        word = call.args[1].value
+        if type(content) is Instance and (
+            (call.args[0].address, word) in m.cells or find_in_class(m, content.owner, word) is not None
+        ):
+            return const(True)  # noqa: FBT003
+    return Number("bool")
+
+
+@handles("builtins.getattr")
+def _getattr(m: Machine, name: str, call: Call) -> Value:
+    if len(call.args) > 1 and type(call.args[1]) is Const:
+        found = get_attribute(m, call.args[0], str(call.args[1].value), call.node)
+        return found
+    return unknown_call(m, call, "an attribute whose name is not known")
+
+
+@handles("builtins.setattr")
+def _setattr(m: Machine, name: str, call: Call) -> Value:
+    if len(call.args) > 2 and type(call.args[1]) is Const:  # noqa: PLR2004
+        set_attribute(m, call.args[0], str(call.args[1].value), call.args[2], call.node)
+    return NONE
+
+
+@handles("builtins.super")
+def _super(m: Machine, name: str, call: Call) -> Value:
+    frame = m.frames[-1]
+    for outer in reversed(m.frames):
+        if outer.owner and outer.receiver is not None:
+            frame = outer
+            break
+    if frame.receiver is None:
+        return Unknown("super() outside a method")
+    return Super(frame.owner, frame.receiver)
+
+
+@handles("builtins.type")
+def _type(m: Machine, name: str, call: Call) -> Value:
+    content = m.cells.get(getattr(call.args[0], "address", -1)) if call.args else None
+    if type(content) is Instance:
+        return Class(content.owner)
+    if type(content) is Tensor:
+        return External("torch.Tensor")
+    return Unknown("a type")
+
+
+@handles("operator.itemgetter", "operator.attrgetter", "builtins.slice", "builtins.object", "builtins.vars", "builtins.open")
+def _unknown(m: Machine, name: str, call: Call) -> Value:
+    return unknown_call(m, call, f"the result of `{name.rpartition('.')[2]}`")
+
+
+@handles("dataclasses.field")
+def _field(m: Machine, name: str, call: Call) -> Value:
+    factory = call.keywords.get("default_factory")
+    if factory is not None:
+        return call_value(m, factory, Call(call.node, ()))
+    return call.keywords.get("default", Unknown("a field"))
+
+
+@handles("dataclasses.dataclass", "dataclasses.replace", "dataclasses.asdict")
+def _dataclass(m: Machine, name: str, call: Call) -> Value:
+    return call.args[0] if call.args else External("gradvet.identity")
+
+
+@handles("functools.reduce")
+def _reduce(m: Machine, name: str, call: Call) -> Value:
+    if len(call.args) < 2:  # noqa: PLR2004
+        return Unknown()
+    element = element_of(m, call.args[1], call.node)
+    first = call.args[2] if len(call.args) > 2 else element  # noqa: PLR2004
+    return call_value(m, call.args[0], Call(call.node, (first, element)))
+
+
+@handles("time.time", "time.perf_counter", "os.environ.get", "time.monotonic")
+def _plain(m: Machine, name: str, call: Call) -> Value:
+    return Number("float") if name.startswith("time.") else Text()
+
+
+@handles("threading.Thread")
+def _thread(m: Machine, name: str, call: Call) -> Value:
+    target = call.keywords.get("target")
+    if target is not None:
+        args = items_of(m, call.keywords.get("args", Tuple(()))) or ()
+        from gradvet.autograd.domain import GRAD  # noqa: PLC0415
+        from gradvet.autograd.machine import MODE  # noqa: PLC0415
+
+        before = m.mode
+        m.store.set(MODE, GRAD)  # a thread starts with grad mode on, whatever its maker's is
+        call_value(m, target, Call(call.node, tuple(args)))
+        m.store.set(MODE, before)
+    return m.unknown(call.node, "a thread", ())
+
+

@@ -1,0 +1,209 @@
+"""The run plan: the module from its top, then whatever no call reached; then the verdicts."""
+
+import ast
+
+from gradvet.autograd import expressions, python_calls, statements, torch_calls  # noqa: F401  they register themselves
+from gradvet.autograd.calls import Call, ClassInfo, call_function, call_value, find_in_class
+from gradvet.autograd.domain import ANY_FN, MAYBE, Origin, Tensor
+from gradvet.autograd.facts import Facts
+from gradvet.autograd.graph import backward, held_tensors
+from gradvet.autograd.judge import Judge
+from gradvet.autograd.layers import as_module
+from gradvet.autograd.machine import Frame, Loop, Machine, OutOfSteps
+from gradvet.autograd.reasons import States
+from gradvet.autograd.values import (
+    Class,
+    External,
+    Function,
+    Instance,
+    Number,
+    Opaque,
+    Optimizer,
+    Ref,
+    Text,
+    Unknown,
+    Value,
+    join,
+)
+from gradvet.autograd.verdicts import conclude
+from gradvet.syntax.parse import Module
+
+_PASSES_OVER_METHODS = 2
+_FRAMEWORK_STEPS = {"training_step"}
+
+
+def run(module: Module) -> Facts:
+    """Dry-run autograd over a module. Bounds that were reached are told in `limits`."""
+    m = Machine(module.tree)
+    judge = m.judge = Judge(m)
+    info = m.info(module.tree)
+    info.keeps_locals = True
+    m.global_scope = m.scope(0, module.tree, 0)
+    m.frames.append(Frame(module.tree, info, m.global_scope, 0, m.store.mark()))
+    try:
+        m.block(module.tree.body)
+        _reset(m)
+        _unreached(m, module.tree)
+    except OutOfSteps:
+        m.limit(f"the run was stopped after {m.steps} statements")
+    except RecursionError:
+        m.limit("the code is nested too deep")
+    conclude(m, judge, module.parents)
+    return Facts(m.events, States(m.states), tuple(m.limits))
+
+
+def _reset(m: Machine) -> None:
+    """Back to the module's own frame, with nothing under way."""
+    del m.frames[1:]
+    m.loops.clear()
+    m.calls.clear()
+
+
+def _unreached(m: Machine, tree: ast.Module) -> None:
+    """Run what no call reached, with arguments of which only annotations and defaults tell."""
+    for statement in tree.body:
+        for node in _definitions(statement):
+            if isinstance(node, ast.ClassDef):
+                _class(m, node)
+            elif node not in m.reached:
+                function = m.defined.get(node)
+                if type(function) is Function:
+                    _alone(m, node, function, ())
+
+
+def _definitions(statement: ast.stmt) -> list[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]:
+    if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return [statement]
+    if isinstance(statement, (ast.If, ast.Try)):
+        return [d for child in statement.body for d in _definitions(child)]
+    return []
+
+
+def _alone(m: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef, function: Function, given: tuple[Value, ...]) -> Value:
+    """Run a function by itself; what it gives goes to callers that are not in this file."""
+    mark = m.store.mark()
+    before = m.mode
+    call = Call(node, (*given, *_arguments(m, node, function, len(given))))
+    value = call_function(m, function._replace(kind="" if function.kind == "contextmanager" else function.kind), call)
+    m.store.set("mode", before)
+    if m.judge is not None:
+        m.judge.escaped(value)
+        for _, state in held_tensors(m, value):
+            m.judge.escaped_nodes |= state.nodes
+    _ = mark
+    return value
+
+
+def _arguments(
+    m: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef, function: Function, skip: int
+) -> tuple[Value, ...]:
+    defaults = dict(function.defaults)
+    out = []
+    args = [*node.args.posonlyargs, *node.args.args][skip:]
+    for arg in args:
+        value = _unknown_argument(m, arg)
+        if arg.arg in defaults:
+            value = join(defaults[arg.arg], value)
+        out.append(value)
+    return tuple(out)
+
+
+def _unknown_argument(m: Machine, arg: ast.arg) -> Value:
+    """An argument of which only its annotation is known."""
+    words = f"argument `{arg.arg}`"
+    hint = _annotation(m, arg.annotation) if arg.annotation is not None else None
+    if type(hint) is External:
+        short = hint.name.rpartition(".")[2]
+        if hint.name in ("torch.Tensor", "torch.FloatTensor"):
+            state = Tensor(MAYBE, MAYBE, frozenset({None, ANY_FN}), dtype=3, origin=Origin(arg, words))
+            ref = m.new(arg, state)
+            m.update(ref, lambda t: t._replace(storage=frozenset({ref.address})))
+            return ref
+        if hint.name in ("torch.LongTensor", "torch.IntTensor", "torch.BoolTensor"):
+            return m.new(arg, Tensor(dtype=2, origin=Origin(arg, words)))
+        if hint.name.startswith("torch.nn.") and short in ("Module", "Sequential"):
+            ref = m.unknown(arg, words)
+            content = m.cells[ref.address]
+            if type(content) is Opaque:
+                as_module(m, ref, content, f"`{arg.arg}`")
+            return ref
+        if hint.name.startswith("torch.optim."):
+            return m.new(arg, Optimizer(frozenset(), all_known=False))
+        if hint.name in ("builtins.int", "builtins.float", "builtins.bool"):
+            return Number(short)
+        if hint.name == "builtins.str":
+            return Text()
+    if type(hint) is Class and hint.address in m.classes:
+        return _instance_of(m, m.classes[hint.address])
+    return m.unknown(arg, words)
+
+
+def _annotation(m: Machine, annotation: ast.expr) -> Value:
+    if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
+        try:
+            annotation = ast.parse(annotation.value, mode="eval").body
+        except SyntaxError:
+            return Unknown("an annotation")
+    if isinstance(annotation, (ast.Name, ast.Attribute)):
+        return m.eval(annotation)
+    return Unknown("an annotation")
+
+
+def _instance_of(m: Machine, info: ClassInfo) -> Value:
+    """The instance that stands for all instances of a class that nobody in the file makes."""
+    known = m.cells.get((info.address, "#instance"))
+    if known is not None:
+        return known
+    made = m.new(info.node, Instance(info.address), "instance")
+    m.store.set((info.address, "#instance"), made)
+    if info.is_module:
+        m.write_cell(made, "training", Unknown("train or eval"))
+    init = find_in_class(m, info.address, "__init__")
+    if type(init) is Function and isinstance(init.node, ast.FunctionDef):
+        call_value(m, init, Call(info.node, (made, *_arguments(m, init.node, init, 1))))
+    return made
+
+
+def _class(m: Machine, node: ast.ClassDef) -> None:
+    """Run the methods that no call reached, on an instance, as if in a loop: it outlives each call of them."""
+    info = next((c for c in m.classes.values() if c.node is node), None)
+    methods = [
+        child
+        for child in node.body
+        if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)) and child not in m.reached
+    ]
+    if info is None or not methods:
+        return
+    instance = _instance_of(m, info)
+    methods = [child for child in methods if child.name != "__init__"]
+    base = m.store.mark()
+    loop = Loop(None, base)
+    for number in range(1, _PASSES_OVER_METHODS + 1):
+        loop.number = number
+        m.loops.append(loop)
+        for child in methods:
+            function = m.defined.get(child)
+            if type(function) is not Function:
+                continue
+            receiver: tuple[Value, ...] = (instance,)
+            if function.kind == "staticmethod":
+                receiver = ()
+            elif function.kind == "classmethod":
+                receiver = (Class(info.address),)
+            value = _alone(m, child, function, receiver)
+            if child.name in _FRAMEWORK_STEPS and _is_lightning(info):
+                _framework_backward(m, child, value)
+        m.loops.pop()
+        m.judge.end_of_pass(loop)
+        m.age(loop)
+
+
+def _is_lightning(info: ClassInfo) -> bool:
+    return any(name.rpartition(".")[2] == "LightningModule" for name in info.external)
+
+
+def _framework_backward(m: Machine, node: ast.AST, value: Value) -> None:
+    """Lightning runs backward on what `training_step` returns."""
+    for ref, state in held_tensors(m, value):
+        if type(ref) is Ref and state.requires_grad:
+            backward(m, node, ref, retain=None, create=None, how="the framework's backward")

@@ -1,0 +1,271 @@
+"""What each kind of statement does. Each tells whether the statement after it is reached."""
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+from gradvet.autograd.calls import decorate, define_class
+from gradvet.autograd.contexts import run_with
+from gradvet.autograd.control import fork, narrow, truth
+from gradvet.autograd.domain import NO, YES
+from gradvet.autograd.events import ModeStatement
+from gradvet.autograd.expressions import defaults_of
+from gradvet.autograd.loops import run_for, run_while
+from gradvet.autograd.machine import EXECUTE, Machine
+from gradvet.autograd.names import bind, unbind
+from gradvet.autograd.objects import assign, delete_item, get_attribute, get_item
+from gradvet.autograd.operators import in_place
+from gradvet.autograd.store import Delta
+from gradvet.autograd.values import NONE, External, Function, Mode, Unknown
+
+
+def executes(*kinds: type) -> Callable[[Callable[[Machine, Any], bool]], Callable[[Machine, Any], bool]]:
+    """Register what these kinds of statement do."""
+
+    def register(function: Callable[[Machine, Any], bool]) -> Callable[[Machine, Any], bool]:
+        EXECUTE.update(dict.fromkeys(kinds, function))
+        return function
+
+    return register
+
+
+@executes(ast.Expr)
+def _expr(m: Machine, node: ast.Expr) -> bool:
+    if isinstance(node.value, ast.Constant):
+        return True
+    value = m.eval(node.value)
+    if type(value) is Mode and value.name and value.node is node.value:
+        m.emit(ModeStatement(node, m.where(), value.name))
+    return True
+
+
+@executes(ast.Assign)
+def _assign(m: Machine, node: ast.Assign) -> bool:
+    value = m.eval(node.value)
+    for target in node.targets:
+        assign(m, target, value, node)
+    return True
+
+
+@executes(ast.AnnAssign)
+def _ann_assign(m: Machine, node: ast.AnnAssign) -> bool:
+    if node.value is not None:
+        assign(m, node.target, m.eval(node.value), node)
+    return True
+
+
+@executes(ast.AugAssign)
+def _aug_assign(m: Machine, node: ast.AugAssign) -> bool:
+    target = node.target
+    match target:
+        case ast.Name():
+            current = m.eval(ast.copy_location(ast.Name(target.id, ast.Load()), target))
+            result = in_place(m, node, node.op, current, m.eval(node.value))
+            bind(m, target.id, result)
+        case ast.Attribute():
+            holder = m.eval(target.value)
+            current = get_attribute(m, holder, target.attr, target)
+            result = in_place(m, node, node.op, current, m.eval(node.value))
+            assign(m, target, result, node, holder=holder, again=True)
+        case ast.Subscript():
+            holder = m.eval(target.value)
+            key = m.eval(target.slice)
+            current = get_item(m, holder, key, target)
+            result = in_place(m, node, node.op, current, m.eval(node.value))
+            assign(m, target, result, node, holder=holder, key=key, again=True)
+    return True
+
+
+@executes(ast.If)
+def _if(m: Machine, node: ast.If) -> bool:
+    known = truth(m, m.eval(node.test))
+    ways = []
+    for outcome, body in ((True, node.body), (False, node.orelse)):
+        if known == (NO if outcome else YES):
+            continue
+
+        def way(outcome: bool = outcome, body: list[ast.stmt] = body) -> tuple[bool, None]:
+            return narrow(m, node.test, outcome) and m.block(body), None
+
+        ways.append(way)
+    if len(ways) == 1:
+        return ways[0]()[0]
+    return fork(m, ways)[0]
+
+
+@executes(ast.For, ast.AsyncFor)
+def _for(m: Machine, node: ast.For) -> bool:
+    return run_for(m, node)
+
+
+@executes(ast.While)
+def _while(m: Machine, node: ast.While) -> bool:
+    return run_while(m, node)
+
+
+@executes(ast.With, ast.AsyncWith)
+def _with(m: Machine, node: ast.With) -> bool:
+    return run_with(m, node, 0)
+
+
+@executes(ast.Return)
+def _return(m: Machine, node: ast.Return) -> bool:
+    value = m.eval(node.value) if node.value is not None else NONE
+    frame = m.frames[-1]
+    frame.returns.append((m.store.delta(frame.base), value))
+    return False
+
+
+@executes(ast.Break)
+def _break(m: Machine, node: ast.Break) -> bool:
+    loop = m.frames[-1].loops[-1]
+    loop.breaks.append(m.store.delta(loop.base))
+    return False
+
+
+@executes(ast.Continue)
+def _continue(m: Machine, node: ast.Continue) -> bool:
+    loop = m.frames[-1].loops[-1]
+    loop.continues.append(m.store.delta(loop.base))
+    return False
+
+
+@executes(ast.Raise)
+def _raise(m: Machine, node: ast.Raise) -> bool:
+    if node.exc is not None:
+        m.eval(node.exc)
+    if m.frames[-1].raises:
+        m.capture_raise()
+    return False
+
+
+@executes(ast.Try, *([ast.TryStar] if hasattr(ast, "TryStar") else []))
+def _try(m: Machine, node: ast.Try) -> bool:
+    frame = m.frames[-1]
+    base = m.store.mark()
+    paths: list[tuple[int, Delta]] = [(base, {})]
+    frame.raises.append(paths)
+    returns, breaks = len(frame.returns), len(frame.loops[-1].breaks) if frame.loops else 0
+    alive = m.block(node.body)
+    frame.raises.pop()
+    if alive and node.orelse:
+        alive = m.block(node.orelse)
+    ends = [m.store.delta(base)] if alive else []
+    if node.handlers:
+        m.store.undo(base)
+        m.store.merge([delta for _, delta in paths])
+        start = m.store.mark()
+        for handler in node.handlers:
+            if handler.type is not None:
+                m.eval(handler.type)
+            if handler.name:
+                bind(m, handler.name, Unknown("an exception"))
+            if m.block(handler.body):
+                ends.append(m.store.delta(base))
+            m.store.undo(start)
+    m.store.undo(base)
+    left_early = len(frame.returns) > returns or bool(frame.loops and len(frame.loops[-1].breaks) > breaks)
+    if not ends:
+        if node.finalbody and left_early:
+            # What `finally` does on the way out of a return is run from the state of the last one.
+            m.store.apply(paths[-1][1])
+            m.block(node.finalbody)
+            m.store.undo(base)
+        return False
+    m.store.merge(ends)
+    return m.block(node.finalbody) if node.finalbody else True
+
+
+@executes(ast.Assert)
+def _assert(m: Machine, node: ast.Assert) -> bool:
+    known = truth(m, m.eval(node.test))
+    return known != NO and narrow(m, node.test, True)
+
+
+@executes(ast.Delete)
+def _delete(m: Machine, node: ast.Delete) -> bool:
+    for target in node.targets:
+        match target:
+            case ast.Name(id=name):
+                unbind(m, name)
+            case ast.Subscript(value=holder, slice=key):
+                delete_item(m, m.eval(holder), m.eval(key))
+            case ast.Attribute(value=holder, attr=name):
+                for atom in m.alternatives(m.eval(holder)):
+                    address = getattr(atom, "address", None)
+                    if address is not None and (address, name) in m.cells:
+                        m.store.set((address, name), None)
+    return True
+
+
+@executes(ast.Import)
+def _import(m: Machine, node: ast.Import) -> bool:
+    for alias in node.names:
+        if alias.asname:
+            bind(m, alias.asname, External(alias.name))
+        else:
+            bind(m, alias.name.partition(".")[0], External(alias.name.partition(".")[0]))
+    return True
+
+
+@executes(ast.ImportFrom)
+def _import_from(m: Machine, node: ast.ImportFrom) -> bool:
+    module = "." * node.level + (node.module or "")
+    for alias in node.names:
+        if alias.name == "*":
+            m.star_imports.append(module)
+            continue
+        bind(m, alias.asname or alias.name, External(f"{module}.{alias.name}"))
+    return True
+
+
+@executes(ast.FunctionDef, ast.AsyncFunctionDef)
+def _function(m: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    frame = m.frames[-1]
+    # A class body is no scope for the functions in it.
+    scope = frame.scope if not isinstance(frame.node, ast.ClassDef) else m.scope_parents[frame.scope]
+    kind = "async" if isinstance(node, ast.AsyncFunctionDef) else ""
+    function = Function(node, scope, defaults_of(m, node.args), frame.owner, (), kind)
+    m.defined.setdefault(node, function)
+    value = decorate(m, node, function)
+    if isinstance(value, Function):
+        m.defined[node] = value
+    bind(m, node.name, value)
+    return True
+
+
+@executes(ast.ClassDef)
+def _class(m: Machine, node: ast.ClassDef) -> bool:
+    bind(m, node.name, define_class(m, node))
+    return True
+
+
+@executes(ast.Global, ast.Nonlocal, ast.Pass)
+def _nothing(m: Machine, node: ast.stmt) -> bool:
+    return True
+
+
+@executes(ast.Match)
+def _match(m: Machine, node: ast.Match) -> bool:
+    subject = m.eval(node.subject)
+    ways: list[Callable[[], tuple[bool, None]]] = []
+    for case in node.cases:
+
+        def way(case: ast.match_case = case) -> tuple[bool, None]:
+            for name in _captures(case.pattern):
+                bind(m, name, subject if isinstance(case.pattern, ast.MatchAs) else Unknown("a matched part"))
+            if case.guard is not None:
+                m.eval(case.guard)
+            return m.block(case.body), None
+
+        ways.append(way)
+    ways.append(lambda: (True, None))
+    return fork(m, ways)[0]
+
+
+def _captures(pattern: ast.pattern) -> list[str]:
+    return [n.name for n in ast.walk(pattern) if isinstance(n, (ast.MatchAs, ast.MatchStar)) and n.name]
+
+
+for _kind in ast.stmt.__subclasses__():
+    EXECUTE.setdefault(_kind, _nothing)

@@ -1,0 +1,82 @@
+"""The interpreter's memory, with a trail: branches are run one after the other and only what they changed is joined."""
+
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any
+
+Key = Hashable
+Delta = dict[Key, Any]
+
+
+class Store:
+    """Cells by key. Nothing is ever None: an absent cell is None.
+
+    Every change is noted on the trail, so that going back to a mark, and telling what changed since
+    a mark, cost what was changed and not what there is.
+    """
+
+    __slots__ = ("_join", "cells", "trail")
+
+    def __init__(self, join: Callable[[Any, Any], Any]) -> None:
+        """Start empty; `join` unites two values of one cell."""
+        self.cells: dict[Key, Any] = {}
+        self.trail: list[tuple[Key, Any]] = []
+        self._join = join
+
+    def set(self, key: Key, value: Any) -> None:
+        """Write a cell; None removes it."""
+        old = self.cells.get(key)
+        if old is value:
+            return
+        self.trail.append((key, old))
+        if value is None:
+            del self.cells[key]
+        else:
+            self.cells[key] = value
+
+    def mark(self) -> int:
+        """A place on the trail to come back to."""
+        return len(self.trail)
+
+    def delta(self, mark: int) -> Delta:
+        """What the cells changed since the mark hold now."""
+        get = self.cells.get
+        return {key: get(key) for key, _ in self.trail[mark:]}
+
+    def undo(self, mark: int) -> None:
+        """Go back to the mark."""
+        cells, trail = self.cells, self.trail
+        while len(trail) > mark:
+            key, old = trail.pop()
+            if old is None:
+                cells.pop(key, None)
+            else:
+                cells[key] = old
+
+    def take(self, mark: int) -> Delta:
+        """What changed since the mark; the store is back at the mark afterwards."""
+        delta = self.delta(mark)
+        self.undo(mark)
+        return delta
+
+    def merge(self, deltas: list[Delta]) -> None:
+        """Join the ends of several paths that began at the present state."""
+        if len(deltas) == 1:
+            self.apply(deltas[0])
+            return
+        for key in dict.fromkeys(key for delta in deltas for key in delta):
+            before = self.cells.get(key)
+            self.set(key, self.union(delta[key] if key in delta else before for delta in deltas))
+
+    def apply(self, delta: Delta) -> None:
+        """Write all cells of a delta."""
+        for key, value in delta.items():
+            self.set(key, value)
+
+    def union(self, values: Iterable[Any]) -> Any:
+        """The join of some cell values, of which absent ones do not count."""
+        joined = None
+        for value in values:
+            if value is None or value is joined:
+                continue
+            joined = value if joined is None else self._join(joined, value)
+        return joined

@@ -1,0 +1,551 @@
+"""What tensors do by themselves: attributes, methods, indexing, in place and not."""
+
+import ast
+from collections.abc import Callable
+
+from gradvet.autograd.domain import (
+    FLOAT,
+    GRAD,
+    INTEGER,
+    MAYBE,
+    NO,
+    NO_FN,
+    NOTHING,
+    YES,
+    Alias,
+    Origin,
+    Tensor,
+)
+from gradvet.autograd.events import ToNumpy
+from gradvet.autograd.graph import backward, held_tensors
+from gradvet.autograd.knowledge import Op, load
+from gradvet.autograd.machine import Machine
+from gradvet.autograd.operations import Operand, computed, edit, in_mode, perform, scalar_cuts, tensor_like
+from gradvet.autograd.operations import Inputs as OpInputs
+from gradvet.autograd.values import (
+    FALSE,
+    NONE,
+    TRUE,
+    Array,
+    Const,
+    Distribution,
+    Each,
+    Method,
+    Number,
+    Opaque,
+    Ref,
+    Sequence,
+    Slice,
+    Text,
+    Tuple,
+    Union,
+    Unknown,
+    Value,
+    atoms,
+    const,
+    join,
+)
+
+_SIZES = {"shape"}
+_UNKNOWN = {"device", "dtype", "layout", "names"}
+_NUMBERS = {"ndim", "nbytes", "itemsize", "output_nr", "_version"}
+
+
+def attribute(m: Machine, value: Value, name: str, node: ast.AST) -> Value:  # noqa: PLR0911
+    """An attribute of a tensor; methods become values that wait for their call."""
+    state = m.tensor(value)
+    if state is None:
+        return Method(value, name, node)
+    if name in _SIZES:
+        return m.sizes
+    if name in _UNKNOWN:
+        return Unknown(f"a {name}")
+    if name in _NUMBERS:
+        return Number("int")
+    if name == "requires_grad":
+        return TRUE if state.requires_grad == YES else FALSE if state.requires_grad == NO else Number("bool")
+    if name == "is_leaf":
+        return TRUE if state.is_leaf == YES else FALSE if state.is_leaf == NO else Number("bool")
+    if name == "grad_fn":
+        return NONE if state.grad_fn == NO_FN else Unknown("a grad_fn")
+    if name == "data":
+        return _data(m, value, state, node)
+    if name == "grad":
+        return _grad(m, value, node)
+    op = load().method(name)
+    if op is not None and op.property:
+        if op.ret == "bool":
+            return Number("bool")
+        return perform(m, node, op, (value,), {}, name=name)
+    if state.loose and not (op is not None and name not in ("values", "keys", "items", "get")):
+        return part_of_loose(m, value, state, name, node)
+    return Method(value, name, node)
+
+
+def part_of_loose(m: Machine, value: Value, state: Tensor, name: str, node: ast.AST) -> Value:
+    """A part of "what a module gave", which has the same graph."""
+    address = m.address(node, f"part {name}")
+    m.place(address, state._replace(storage=frozenset({address})))
+    return Ref(address)
+
+
+def _data(m: Machine, value: Value, state: Tensor, node: ast.AST) -> Value:
+    """`.data`: the same storage, a version counter of its own, no graph."""
+    cuts = state.cuts
+    if state.requires_grad & YES:
+        cuts |= {m.cut("data", ".data", node, state.leaves, state.nodes)}
+    address = m.address(node, "data")
+    source = frozenset(ref.address for ref, _ in m.tensors(value))
+    made = Tensor(
+        dtype=state.dtype,
+        storage=state.storage,
+        cuts=cuts,
+        alias=Alias("data", source, node),
+        origin=Origin(node, ".data", (state.origin,) if state.origin else ()),
+        inference=state.inference,
+        assumes=state.assumes,
+    )
+    m.place(address, made)
+    if m.judge is not None:
+        m.judge.data_read(node, value, state)
+    return Ref(address)
+
+
+def _grad(m: Machine, value: Value, node: ast.AST) -> Value:
+    """`.grad`: a tensor without a graph that belongs to its leaf."""
+    found: list[Ref] = []
+    for ref, _ in m.tensors(value):
+        key = (ref.address, "grad")
+        cell = m.cells.get(key)
+        if type(cell) is not Ref:
+            cell = m.place_part(ref.address, "grad", Tensor(origin=Origin(node, ".grad")))
+            m.update(cell, lambda t, at=cell.address: t._replace(storage=frozenset({at})) if type(t) is Tensor else t)
+            m.store.set(key, cell)
+            m.grads.add(cell.address)
+        found.append(cell)
+    if not found:
+        return Unknown("a gradient")
+    if type(value) is Each:
+        return Each(tuple(dict.fromkeys(found)))
+    return found[0] if len(found) == 1 else Union(tuple(dict.fromkeys(found)))
+
+
+def set_attribute(m: Machine, value: Value, name: str, new: Value, node: ast.AST) -> None:
+    """Assign an attribute of a tensor: `requires_grad`, `data`, `grad`, or one of the user's own."""
+    if name == "requires_grad":
+        set_requires_grad(m, value, new, node)
+    elif name == "data":
+        state = m.tensor(value)
+        if state is not None and m.judge is not None:
+            m.judge.data_assigned(node, value, state)
+        for _, source in m.tensors(new):
+            m.update(value, lambda t, s=source: t._replace(storage=s.storage) if type(t) is Tensor else t)
+    elif name == "grad":
+        for ref, _ in m.tensors(value):
+            m.store.set((ref.address, "grad"), new if type(new) is Ref else None)
+    else:
+        for ref, _ in m.tensors(value):
+            m.write_cell(ref, name, new)
+
+
+def set_requires_grad(m: Machine, value: Value, flag: Value, node: ast.AST) -> None:
+    """`requires_grad = flag`, `requires_grad_(flag)`."""
+    wanted = (YES if flag.value else NO) if type(flag) is Const else MAYBE
+    for ref, state in m.tensors(value):
+        if state.is_leaf == NO and wanted & YES:
+            continue
+        leaves = frozenset({ref.address}) if wanted & YES else NOTHING
+        if wanted & YES and state.requires_grad == NO and m.judge is not None:
+            m.judge.made_leaf(node, ref, state)
+
+        def change(t: object, leaves: frozenset[int] = leaves) -> object:
+            if type(t) is not Tensor:
+                return t
+            if wanted == YES:
+                return t._replace(
+                    requires_grad=YES,
+                    leaves=leaves,
+                    dtype=FLOAT,
+                    is_leaf=YES,
+                    grad_fn=NO_FN,
+                    nodes=NOTHING,
+                    assumes=frozenset(),
+                    origin=t.origin or Origin(node, "requires_grad_()"),
+                )
+            if wanted == NO:
+                return t._replace(requires_grad=NO, leaves=NOTHING, assumes=frozenset())
+            return t._replace(requires_grad=t.requires_grad | MAYBE, leaves=t.leaves | leaves)
+
+        target: Value = Each((ref,)) if type(value) is Each else value
+        m.update(target, change)
+
+
+# -- indexing
+
+
+def _index_form(m: Machine, key: Value) -> str:  # noqa: PLR0911
+    """Which of torch's ways of indexing a key selects; empty when that is not known."""
+    kind = type(key)
+    if kind is Slice:
+        return "slice"
+    if kind is Number:
+        return "int" if key.kind != "bool" else ""
+    if kind is Const:
+        if key.value is None:
+            return "None"
+        return "ellipsis" if key.value is Ellipsis else "int"
+    if kind is Tuple:
+        forms = {_index_form(m, item) for item in key.items}
+        if "" in forms:
+            return ""
+        return "index_tensor" if "index_tensor" in forms else "slice"
+    if m.tensor(key) is not None or type(m.cells.get(getattr(key, "address", -1))) in (Sequence, Array):
+        return "index_tensor"
+    return ""
+
+
+def index(m: Machine, value: Value, key: Value, node: ast.AST) -> Value:
+    """`tensor[key]`: a view for basic indices, a copy for index tensors."""
+    state = m.tensor(value)
+    if state is not None and state.loose and (type(key) is Const and key.kind in ("str", "int")):
+        return part_of_loose(m, value, state, f"[{key.value!r}]", node)
+    op = load().method("__getitem__")
+    if op is None:
+        return m.unknown(node, "an indexed tensor", (value,))
+    form = _index_form(m, key)
+    if not form and state is not None:
+        copied = perform(m, node, op.forms.get("index_tensor", op), (value, key), {}, name="[...]", tag="copy")
+        viewed = perform(m, node, op.forms.get("slice", op), (value,), {}, name="[...]", tag="view")
+        return join(viewed, copied)
+    return perform(m, node, op.forms.get(form, op), (value, key), {}, name="[...]")
+
+
+def row(m: Machine, value: Value, node: ast.AST) -> Value:
+    """One element of a tensor that is iterated or unpacked: one of several views."""
+    op = load().method("__getitem__")
+    state = m.tensor(value)
+    if state is not None and state.loose:
+        return part_of_loose(m, value, state, "[*]", node)
+    if op is None:
+        return m.unknown(node, "a row of a tensor", (value,))
+    return perform(m, node, op.forms.get("int", op), (value, Number("int")), {}, name="[...]", tag="row")
+
+
+def set_index(m: Machine, holder: Value, key: Value, new: Value, node: ast.AST) -> None:
+    """`tensor[key] = new`: a change in place."""
+    state = m.tensor(new)
+    others = (Operand("value", new, state),) if state is not None else ()
+    if state is None:
+        others = tuple(Operand("value", ref, held) for ref, held in held_tensors(m, new))
+    target = node.targets[0].value if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript) else None
+    edit(m, node, holder, "[...] =", others, fn=("CopySlices", "IndexPutBackward0", "CopyBackwards"), target=target)
+
+
+def written_through_view(m: Machine, holder: Value, new: Value, node: ast.AST) -> None:
+    """The end of `tensor[key] += x`: the view was changed in place already, the holder is seen to change with it."""
+
+
+def array_written(m: Machine, ref: Ref, content: Array, node: ast.AST) -> None:
+    """A numpy array is written; tensors that share its storage change, and their version counters do not."""
+    if m.judge is not None:
+        m.judge.array_edited(node, content)
+
+
+# -- methods
+
+
+TensorMethod = Callable[[Machine, Value, Tensor, "MethodCall"], Value]
+
+
+class MethodCall:
+    """A method call on a tensor: its node, name and arguments."""
+
+    __slots__ = ("args", "keywords", "name", "node", "receiver_node")
+
+    def __init__(self, node: ast.AST, name: str, args: tuple[Value, ...], keywords: dict[str, Value]) -> None:
+        """Hold the parts."""
+        self.node = node
+        self.name = name
+        self.args = args
+        self.keywords = keywords
+        func = getattr(node, "func", None)
+        self.receiver_node = func.value if isinstance(func, ast.Attribute) else None
+
+    def argument(self, at: int, name: str) -> Value | None:
+        """An argument by position or name."""
+        return self.keywords.get(name, self.args[at] if at < len(self.args) else None)
+
+
+METHODS: dict[str, TensorMethod] = {}
+
+
+def method(*names: str) -> Callable[[TensorMethod], TensorMethod]:
+    """Register what these methods of a tensor do."""
+
+    def register(function: TensorMethod) -> TensorMethod:
+        METHODS.update(dict.fromkeys(names, function))
+        return function
+
+    return register
+
+
+def call_method(m: Machine, receiver: Value, call: MethodCall) -> Value:
+    """Call a method of a value that must be a tensor."""
+    state = m.tensor(receiver)
+    special = METHODS.get(call.name)
+    if special is not None and state is not None:
+        return special(m, receiver, state, call)
+    op = load().method(call.name)
+    if op is None:
+        return m.unknown(call.node, f"the result of `{call.name}`", (receiver, *call.args))
+    return perform(
+        m, call.node, op, (receiver, *call.args), call.keywords, name=f"{call.name}()", target=call.receiver_node
+    )
+
+
+@method("backward")
+def _backward(m: Machine, receiver: Value, state: Tensor, call: MethodCall) -> Value:
+    backward(
+        m,
+        call.node,
+        receiver,
+        retain=call.argument(1, "retain_graph"),
+        create=call.argument(2, "create_graph"),
+        how="backward()",
+    )
+    return NONE
+
+
+def detached(m: Machine, site: ast.AST, value: Value, state: Tensor, words: str) -> Ref:
+    """A tensor on the same storage that leads nowhere; it shares the version counter."""
+    cuts = state.cuts
+    if state.requires_grad & YES:
+        cuts |= {m.cut("detach", words, site, state.leaves, state.nodes)}
+    address = m.address(site, "detached")
+    source = frozenset(ref.address for ref, _ in m.tensors(value))
+    m.place(
+        address,
+        Tensor(
+            dtype=state.dtype,
+            storage=state.storage,
+            cuts=cuts,
+            alias=Alias("detach", source, site),
+            origin=Origin(site, words, (state.origin,) if state.origin else ()),
+            inference=state.inference,
+            assumes=state.assumes,
+            loose=state.loose,
+        ),
+    )
+    return Ref(address)
+
+
+@method("detach")
+def _detach(m: Machine, receiver: Value, state: Tensor, call: MethodCall) -> Value:
+    return detached(m, call.node, receiver, state, "detach()")
+
+
+@method("detach_")
+def _detach_in_place(m: Machine, receiver: Value, state: Tensor, call: MethodCall) -> Value:
+    cuts = state.cuts
+    if state.requires_grad & YES:
+        cuts |= {m.cut("detach", "detach_()", call.node, state.leaves, state.nodes)}
+
+    def change(t: object) -> object:
+        if type(t) is not Tensor:
+            return t
+        return t._replace(requires_grad=NO, is_leaf=YES, grad_fn=NO_FN, nodes=NOTHING, leaves=NOTHING, cuts=cuts)
+
+    m.update(receiver, change)
+    return receiver
+
+
+@method("requires_grad_")
+def _requires_grad(m: Machine, receiver: Value, state: Tensor, call: MethodCall) -> Value:
+    flag = call.argument(0, "requires_grad")
+    set_requires_grad(m, receiver, TRUE if flag is None else flag, call.node)
+    return receiver
+
+
+@method("retain_grad", "register_hook", "register_post_accumulate_grad_hook")
+def _hook(m: Machine, receiver: Value, state: Tensor, call: MethodCall) -> Value:
+    return Unknown("a hook's handle")
+
+
+@method("numpy")
+def _numpy(m: Machine, receiver: Value, state: Tensor, call: MethodCall) -> Value:
+    forced = call.argument(0, "force")
+    if type(forced) is not Const or not forced.value:
+        to_numpy(m, call.node, state, ".numpy()", call.receiver_node)
+    return array_of(m, call.node, receiver, state)
+
+
+@method("__array__")
+def _array(m: Machine, receiver: Value, state: Tensor, call: MethodCall) -> Value:
+    return array_of(m, call.node, receiver, state)
+
+
+def to_numpy(m: Machine, node: ast.AST, state: Tensor, how: str, source: ast.expr | None) -> None:
+    """Record that a tensor leaves torch."""
+    m.emit(ToNumpy(node, m.where(), state, m.mode, how, source, in_forward(m)))
+
+
+def in_forward(m: Machine) -> bool:
+    """Whether the forward of a module is being run."""
+    return any(getattr(frame.node, "name", "") == "forward" for frame in m.frames)
+
+
+def array_of(m: Machine, node: ast.AST, value: Value, state: Tensor) -> Ref:
+    """The numpy array of a tensor."""
+    cuts = state.cuts
+    if state.requires_grad & YES:
+        cuts |= {m.cut("numpy", "numpy()", node, state.leaves, state.nodes)}
+    source = frozenset(ref.address for ref, _ in m.tensors(value))
+    return m.new(node, Array(state.storage, cuts, Alias("numpy", source, node)), "array")
+
+
+@method("item")
+def _item(m: Machine, receiver: Value, state: Tensor, call: MethodCall) -> Value:
+    return Number("number", scalar_cuts(m, call.node, "item()", (Operand("self", receiver, state),)))
+
+
+@method("tolist")
+def _tolist(m: Machine, receiver: Value, state: Tensor, call: MethodCall) -> Value:
+    cuts = scalar_cuts(m, call.node, "tolist()", (Operand("self", receiver, state),))
+    return m.new(call.node, Sequence("list", None, Number("number", cuts), nonempty=True))
+
+
+@method("new_tensor")
+def _new_tensor(m: Machine, receiver: Value, state: Tensor, call: MethodCall) -> Value:
+    return rewrapped(m, call.node, call.args[0] if call.args else NONE, "new_tensor()", call.keywords)
+
+
+@method("register_parameter", "share_memory_")
+def _itself(m: Machine, receiver: Value, state: Tensor, call: MethodCall) -> Value:
+    return receiver
+
+
+@method("apply_", "map_")
+def _apply(m: Machine, receiver: Value, state: Tensor, call: MethodCall) -> Value:
+    edit(m, call.node, receiver, call.name, target=call.receiver_node)
+    return receiver
+
+
+@method("size", "stride")
+def _size(m: Machine, receiver: Value, state: Tensor, call: MethodCall) -> Value:
+    return Number("int") if call.args else m.sizes
+
+
+@method("dim", "numel", "nelement", "ndimension", "get_device", "element_size", "__len__")
+def _count(m: Machine, receiver: Value, state: Tensor, call: MethodCall) -> Value:
+    return Number("int")
+
+
+@method("is_floating_point", "is_complex", "is_contiguous", "is_inference", "is_shared", "is_pinned", "equal", "allclose")
+def _asks(m: Machine, receiver: Value, state: Tensor, call: MethodCall) -> Value:
+    return Number("bool")
+
+
+@method("new_zeros", "new_ones", "new_empty", "new_full", "new")
+def _new(m: Machine, receiver: Value, state: Tensor, call: MethodCall) -> Value:
+    return factory(m, call.node, call.name, state.dtype, call.keywords)
+
+
+def factory(m: Machine, site: ast.AST, words: str, dtype: int, keywords: dict[str, Value]) -> Ref:
+    """A tensor made from nothing; `requires_grad=True` makes it a leaf that requires grad."""
+    flag = keywords.get("requires_grad")
+    granted = NO if flag is None else YES if flag == TRUE else NO if flag == FALSE else MAYBE
+    ref = tensor_like(m, site, words, dtype=FLOAT if granted == YES else dtype, requires_grad=granted)
+    if granted & YES:
+        m.update(ref, lambda t: t._replace(leaves=frozenset({ref.address})))
+    return ref
+
+
+def rewrapped(m: Machine, site: ast.AST, source: Value, words: str, keywords: dict[str, Value]) -> Ref:
+    """A new tensor from the values of others: the graph is left behind."""
+    cuts = NOTHING
+    held = held_tensors(m, source)
+    behind: frozenset[int] = NOTHING
+    nodes: frozenset[int] = NOTHING
+    for _, state in held:
+        cuts |= state.cuts
+        if state.requires_grad & YES:
+            behind |= state.leaves
+            nodes |= state.nodes
+    cuts |= numbers_in(m, source)
+    if nodes or behind:
+        cuts |= {m.cut("rewrap", words, site, behind, nodes)}
+    dtype = FLOAT | INTEGER
+    if held and all(state.dtype == FLOAT for _, state in held):
+        dtype = FLOAT
+    wanted = keywords.get("dtype")
+    if wanted is not None:
+        dtype = load_dtype(wanted, dtype)
+    ref = factory(m, site, words, dtype, keywords)
+    if cuts:
+        m.update(ref, lambda t: t._replace(cuts=cuts))
+    return ref
+
+
+def load_dtype(wanted: Value, otherwise: int) -> int:
+    """The dtype class that a `dtype=` argument names."""
+    name = getattr(wanted, "name", "").rpartition(".")[2]
+    if name in ("long", "int", "int64", "int32", "int16", "int8", "uint8", "bool", "short"):
+        return INTEGER
+    if name in ("float", "double", "half", "float32", "float64", "float16", "bfloat16"):
+        return FLOAT
+    return otherwise
+
+
+def numbers_in(m: Machine, value: Value, depth: int = 0) -> frozenset[int]:
+    """The cuts that numbers and arrays in a value carry."""
+    cuts: frozenset[int] = NOTHING
+    if depth > 4:  # noqa: PLR2004
+        return cuts
+    for atom in atoms(value):
+        if type(atom) is Number:
+            cuts |= atom.cuts
+        elif type(atom) is Tuple:
+            for item in atom.items:
+                cuts |= numbers_in(m, item, depth + 1)
+        elif type(atom) is Ref:
+            content = m.cells.get(atom.address)
+            if type(content) is Array:
+                cuts |= content.cuts
+            elif type(content) is Sequence and content.element is not None:
+                cuts |= numbers_in(m, content.element, depth + 1)
+    return cuts
+
+
+def combined(
+    m: Machine, site: ast.AST, words: str, inputs: list[Value], *, fn: tuple[str, ...] = (), tag: str = "", op: Op | None = None
+) -> Ref:
+    """A tensor computed from others by something that was not measured as one op, such as a distribution's log_prob."""
+    operands: list[Operand] = []
+    unknown: list[Value] = []
+    for at, value in enumerate(inputs):
+        held = held_tensors(m, value)
+        operands += [Operand(f"arg{at}", ref, state) for ref, state in held]
+        if not held and type(m.cells.get(getattr(value, "address", -1))) is Opaque:
+            unknown.append(value)
+    through = [o for o in operands if o.state.requires_grad & YES and o.state.dtype & FLOAT]
+    truth = YES if any(o.state.requires_grad == YES for o in through) else MAYBE if through or unknown else NO
+    address = m.address(site, f"combined{tag}")
+    given = OpInputs({str(at): v for at, v in enumerate(inputs)}, tuple(operands), tuple(unknown))
+    state = computed(m, site, address, words, fn, in_mode(m, truth), through, given, FLOAT, op)
+    m.place(address, state)
+    return Ref(address)
+
+
+def distribution_property(m: Machine, ref: Ref, content: Distribution, name: str, node: ast.AST) -> Value:
+    """mean, stddev, logits, probs, … of a distribution."""
+    if name in ("has_rsample", "has_enumerate_support"):
+        return Number("bool")
+    if name in ("batch_shape", "event_shape"):
+        return m.sizes
+    known = load().distribution(content.name)
+    result = known.results.get(name) if known is not None else None
+    if result == "no grad":
+        return tensor_like(m, node, name)
+    return combined(m, node, name, list(content.inputs))
+
+

@@ -1,0 +1,476 @@
+"""The functions of torch that are more than an op: grad modes, backward, leaves made anew, wrappers."""
+
+import ast
+
+from gradvet.autograd import layers
+from gradvet.autograd.calls import Call, call_value, unknown_call
+from gradvet.autograd.domain import ANY_FN, FLOAT, GRAD, INFERENCE, MAYBE, NO, NO_FN, NO_GRAD, NOTHING, YES, Alias, Origin, Tensor
+from gradvet.autograd.externals import handles
+from gradvet.autograd.graph import add_node, backward, backward_event, free, held_tensors
+from gradvet.autograd.machine import MODE, Machine
+from gradvet.autograd.objects import element_of, items_of
+from gradvet.autograd.tensors import numbers_in, rewrapped
+from gradvet.autograd.values import (
+    NONE,
+    TRUE,
+    Array,
+    Const,
+    Dict,
+    External,
+    Instance,
+    Layer,
+    Mode,
+    Number,
+    Opaque,
+    Partial,
+    Range,
+    Ref,
+    Sequence,
+    Tuple,
+    Unknown,
+    Value,
+    const,
+    join,
+)
+
+# -- grad modes
+
+
+@handles("torch.no_grad", "torch.autograd.no_grad")
+def _no_grad(m: Machine, name: str, call: Call) -> Value:
+    return _mode_or_decorated(m, Mode(NO_GRAD, call.node, name), call)
+
+
+@handles("torch.enable_grad", "torch.autograd.enable_grad")
+def _enable_grad(m: Machine, name: str, call: Call) -> Value:
+    inside = INFERENCE if m.mode == INFERENCE else GRAD
+    return _mode_or_decorated(m, Mode(inside, call.node, name), call)
+
+
+@handles("torch.inference_mode", "torch.autograd.inference_mode", "torch.autograd.grad_mode.inference_mode")
+def _inference_mode(m: Machine, name: str, call: Call) -> Value:
+    flag = call.argument(0, "mode")
+    if flag is not None and type(flag) is Const and flag.kind == "bool" and not flag.value:
+        return Mode(GRAD, call.node)
+    if flag is not None and type(flag) is Number:
+        return Mode(GRAD | INFERENCE, call.node)
+    return _mode_or_decorated(m, Mode(INFERENCE, call.node, name), call)
+
+
+def _mode_or_decorated(m: Machine, mode: Mode, call: Call) -> Value:
+    """`torch.no_grad(function)`, as the decorator without parentheses calls it, gives the function."""
+    if call.args and type(call.args[0]) not in (Const, Number):
+        return call_value(m, mode, call)
+    return mode
+
+
+@handles("torch.set_grad_enabled", "torch.autograd.set_grad_enabled")
+def _set_grad_enabled(m: Machine, name: str, call: Call) -> Value:
+    flag = call.argument(0, "mode")
+    modes = GRAD | NO_GRAD
+    if type(flag) is Const:
+        modes = GRAD if flag.value else NO_GRAD
+    if m.mode == INFERENCE:
+        modes = INFERENCE
+    m.store.set(MODE, modes)
+    return Mode(modes, call.node)
+
+
+@handles("torch.is_grad_enabled")
+def _is_grad_enabled(m: Machine, name: str, call: Call) -> Value:
+    return TRUE if m.mode == GRAD else Number("bool") if m.mode & GRAD else const(False)  # noqa: FBT003
+
+
+@handles(
+    "torch.autocast", "torch.amp.autocast", "torch.cuda.amp.autocast", "torch.autograd.detect_anomaly",
+    "torch.autograd.set_detect_anomaly", "torch.profiler.profile", "torch.profiler.record_function",
+    "torch.autograd.profiler.profile", "torch.random.fork_rng", "torch.device",
+)  # fmt: skip
+def _other_context(m: Machine, name: str, call: Call) -> Value:
+    return External(f"{name}()")
+
+
+# -- backward
+
+
+@handles("torch.autograd.backward")
+def _autograd_backward(m: Machine, name: str, call: Call) -> Value:
+    roots = call.argument(0, "tensors") or NONE
+    items = items_of(m, roots)
+    for root in items if items is not None else (roots,):
+        backward(
+            m,
+            call.node,
+            root,
+            retain=call.argument(2, "retain_graph"),
+            create=call.argument(3, "create_graph"),
+            how="autograd.backward()",
+        )
+    return NONE
+
+
+@handles("torch.autograd.grad")
+def _autograd_grad(m: Machine, name: str, call: Call) -> Value:
+    outputs = call.argument(0, "outputs") or Unknown()
+    inputs = call.argument(1, "inputs") or Unknown()
+    create = call.argument(4, "create_graph")
+    retain = call.argument(3, "retain_graph")
+    makes = type(create) is Const and bool(create.value)
+    keeps = makes or (type(retain) is Const and bool(retain.value))
+    leaves, nodes, cuts, assumes = NOTHING, NOTHING, NOTHING, frozenset[str]()
+    states = [state for _, state in held_tensors(m, outputs)]
+    for state in states:
+        leaves, nodes, cuts, assumes = (
+            leaves | state.leaves,
+            nodes | state.nodes,
+            cuts | state.cuts,
+            assumes | state.assumes,
+        )
+        if state.requires_grad & YES:
+            free(m, state.nodes, certain=len(states) == 1 and state.requires_grad == YES, keep=keeps)
+    if m.judge is not None:
+        m.judge.reached(leaves, cuts, call.node)
+    if states and all(state.requires_grad == NO for state in states):
+        m.emit(backward_event(m, call.node, states[0]._replace(cuts=cuts), "autograd.grad()"))
+    items = items_of(m, inputs)
+    count = len(items) if items is not None else 1
+    single = items is None and m.tensor(inputs) is not None
+    made = []
+    for at in range(count):
+        address = m.address(call.node, f"gradient {at}")
+        granted = YES if makes else NO if create is None or type(create) is Const else MAYBE
+        if not m.mode & GRAD:
+            granted = granted if makes else NO
+        if granted & YES:
+            add_node(m, address, "grad()", call.node, states, before=nodes)
+        else:
+            if leaves:
+                cuts |= {m.cut("grad", "autograd.grad()", call.node, leaves, nodes)}
+        m.place(
+            address,
+            Tensor(
+                requires_grad=granted,
+                is_leaf=NO if granted == YES else MAYBE if granted == MAYBE else YES,
+                grad_fn=frozenset({ANY_FN}) if granted == YES else NO_FN | {ANY_FN} if granted == MAYBE else NO_FN,
+                storage=frozenset({address}),
+                nodes=frozenset({address}) if granted & YES else NOTHING,
+                leaves=leaves if granted & YES else NOTHING,
+                cuts=cuts,
+                origin=Origin(call.node, "autograd.grad()", tuple(s.origin for s in states[:2] if s.origin)),
+                assumes=assumes,
+            ),
+        )
+        made.append(Ref(address))
+    if single or items is not None:
+        return Tuple(tuple(made))
+    return m.new(call.node, Sequence("tuple", None, made[0], nonempty=True), "gradients")
+
+
+# -- tensors made from other things
+
+
+@handles("torch.tensor", "torch.FloatTensor", "torch.Tensor", "torch.LongTensor", "torch.DoubleTensor", "torch.IntTensor")
+def _tensor(m: Machine, name: str, call: Call) -> Value:
+    keywords = call.keywords
+    if name == "torch.LongTensor":
+        keywords = {**keywords, "dtype": External("torch.long")}
+    source = call.argument(0, "data")
+    if name in ("torch.FloatTensor", "torch.Tensor") or _is_float_data(m, source):
+        keywords = {"dtype": External("torch.float"), **keywords}
+    return rewrapped(m, call.node, source if source is not None else NONE, f"{name}()", keywords)
+
+
+def _is_float_data(m: Machine, source: Value | None) -> bool:
+    if type(source) in (Const, Number):
+        return source.kind == "float"  # type: ignore[union-attr]
+    items = items_of(m, source) if source is not None else None
+    return bool(items) and any(_is_float_data(m, item) for item in items or ())
+
+
+@handles("torch.from_numpy", "torch.from_dlpack")
+def _from_numpy(m: Machine, name: str, call: Call) -> Value:
+    source = call.args[0] if call.args else NONE
+    address = m.address(call.node, "from_numpy")
+    storage = frozenset({address})
+    content = m.cells.get(getattr(source, "address", -1))
+    alias = None
+    if type(content) is Array and content.storage:
+        storage = content.storage
+        alias = content.alias or Alias("numpy", NOTHING, call.node)
+    m.place(
+        address,
+        Tensor(
+            dtype=FLOAT | 2,
+            storage=storage,
+            cuts=numbers_in(m, source),
+            alias=alias,
+            origin=Origin(call.node, "from_numpy()"),
+        ),
+    )
+    return Ref(address)
+
+
+@handles("torch.as_tensor", "torch.asarray")
+def _as_tensor(m: Machine, name: str, call: Call) -> Value:
+    source = call.argument(0, "data")
+    state = m.tensor(source) if source is not None else None
+    if state is not None and source is not None:
+        return source
+    return rewrapped(m, call.node, source if source is not None else NONE, f"{name}()", call.keywords)
+
+
+@handles("torch.autograd.Variable")
+def _variable(m: Machine, name: str, call: Call) -> Value:
+    source = call.argument(0, "data")
+    state = m.tensor(source) if source is not None else None
+    flag = call.argument(1, "requires_grad")
+    if state is None or source is None:
+        return source if source is not None and type(source) is not Const else unknown_call(m, call, "a Variable")
+    cuts = state.cuts
+    if state.requires_grad & YES and state.is_leaf != YES:
+        cuts |= {m.cut("rewrap", "Variable()", call.node, state.leaves, state.nodes)}
+    return _leaf(m, call.node, "Variable()", state, flag, cuts, default=NO)
+
+
+def _leaf(
+    m: Machine, site: ast.AST, words: str, state: Tensor, flag: Value | None, cuts: frozenset[int], *, default: int
+) -> Ref:
+    granted = default if flag is None else (YES if flag.value else NO) if type(flag) is Const else MAYBE
+    address = m.address(site, words)
+    m.place(
+        address,
+        Tensor(
+            requires_grad=granted,
+            dtype=state.dtype if granted == NO else FLOAT,
+            storage=state.storage or frozenset({address}),
+            leaves=frozenset({address}) if granted & YES else NOTHING,
+            cuts=cuts,
+            origin=Origin(site, words),
+            inference=state.inference,
+        ),
+    )
+    return Ref(address)
+
+
+@handles("torch.nn.Parameter", "torch.nn.Buffer", "torch.nn.UninitializedParameter")
+def _parameter(m: Machine, name: str, call: Call) -> Value:
+    source = call.argument(0, "data")
+    flag = call.argument(1, "requires_grad")
+    state = m.tensor(source) if source is not None else None
+    cuts = state.cuts if state is not None else NOTHING
+    if state is not None and state.requires_grad & YES and state.is_leaf != YES:
+        cuts |= {m.cut("rewrap", "nn.Parameter()", call.node, state.leaves, state.nodes)}
+    default = NO if name.endswith("Buffer") else YES
+    ref = _leaf(m, call.node, "nn.Parameter", state if state is not None else Tensor(), flag, cuts, default=default)
+    if default == YES:
+        m.update(ref, lambda t: t._replace(parameter=YES))
+    return ref
+
+
+# -- wrappers and helpers
+
+
+@handles(
+    "torch.compile", "torch.jit.script", "torch.jit.trace", "torch.nn.DataParallel", "torch.nn.parallel.DataParallel",
+    "torch.nn.parallel.DistributedDataParallel", "torch.nn.utils.weight_norm", "torch.nn.utils.spectral_norm",
+    "torch.nn.utils.parametrizations.weight_norm", "torch.nn.utils.parametrizations.spectral_norm",
+    "torch.nn.SyncBatchNorm.convert_sync_batchnorm", "torch._dynamo.optimize", "torch.jit.ignore", "torch.jit.export",
+    "torch.nn.utils.prune.l1_unstructured",
+)  # fmt: skip
+def _wrapper(m: Machine, name: str, call: Call) -> Value:
+    return call.args[0] if call.args else Partial(External("gradvet.identity"), (), ())
+
+
+@handles("gradvet.identity", "functools.wraps()", "functools.lru_cache()", "functools.cache")
+def _identity(m: Machine, name: str, call: Call) -> Value:
+    return call.args[0] if call.args else NONE
+
+
+@handles("functools.wraps", "functools.lru_cache", "functools.update_wrapper", "typing.overload")
+def _decorator_maker(m: Machine, name: str, call: Call) -> Value:
+    return External("gradvet.identity")
+
+
+@handles("functools.partial")
+def _partial(m: Machine, name: str, call: Call) -> Value:
+    if not call.args:
+        return unknown_call(m, call, "a partial")
+    return Partial(call.args[0], call.args[1:], tuple(call.keywords.items()))
+
+
+@handles("torch.utils.checkpoint.checkpoint")
+def _checkpoint(m: Machine, name: str, call: Call) -> Value:
+    keywords = {k: v for k, v in call.keywords.items() if k not in ("use_reentrant", "preserve_rng_state")}
+    return call_value(m, call.args[0], Call(call.node, call.args[1:], keywords)) if call.args else NONE
+
+
+@handles("torch.is_tensor")
+def _is_tensor(m: Machine, name: str, call: Call) -> Value:
+    from gradvet.autograd.control import is_instance  # noqa: PLC0415
+
+    known = NO
+    atoms = m.alternatives(call.args[0]) if call.args else ()
+    for at, atom in enumerate(atoms):
+        answer = is_instance(m, atom, (External("torch.Tensor"),))
+        known = answer if at == 0 else known | answer
+    return const(known == YES) if known in (YES, NO) else Number("bool")
+
+
+@handles("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader")
+def _loader(m: Machine, name: str, call: Call) -> Value:
+    dataset = call.argument(0, "dataset")
+    element: Value | None = None
+    content = m.cells.get(getattr(dataset, "address", -1))
+    if type(content) is Instance and dataset is not None:
+        row = element_of(m, dataset, call.node)
+        element = _batch(m, row, call.node)
+    elif type(content) is Range:
+        element = content.element
+    if element is None:
+        element = m.unknown(call.node, "a batch of a loader", (), "batch")
+    return m.new(call.node, Range(element, nonempty=True), "loader")
+
+
+def _batch(m: Machine, row: Value, site: ast.AST, tag: str = "batch") -> Value:
+    """What default_collate makes of a row: stacked tensors; the graph of a row is kept."""
+    if type(row) is Tuple:
+        return Tuple(tuple(_batch(m, item, site, f"{tag}{at}") for at, item in enumerate(row.items)))
+    state = m.tensor(row)
+    if state is not None and state.requires_grad == NO:
+        address = m.address(site, tag)
+        m.place(address, Tensor(dtype=state.dtype, storage=frozenset({address}), origin=Origin(site, "a batch")))
+        return Ref(address)
+    if type(row) is Number or (type(row) is Const and row.kind in ("int", "float")):
+        address = m.address(site, tag)
+        m.place(address, Tensor(dtype=3, storage=frozenset({address}), origin=Origin(site, "a batch")))
+        return Ref(address)
+    if state is not None:
+        return row
+    content = m.cells.get(getattr(row, "address", -1))
+    if type(content) is Dict:
+        items = tuple((key, _batch(m, value, site, f"{tag}{key.value}")) for key, value in content.items)
+        return m.new(site, content._replace(items=items), tag)
+    return m.unknown(site, "a batch of a loader", (), tag)
+
+
+@handles("torch.utils.data.TensorDataset")
+def _tensor_dataset(m: Machine, name: str, call: Call) -> Value:
+    return m.new(call.node, Range(Tuple(call.args) if call.args else Unknown(), nonempty=True), "dataset")
+
+
+@handles("torch.utils.data.Subset", "torch.utils.data.ConcatDataset")
+def _same_data(m: Machine, name: str, call: Call) -> Value:
+    return call.args[0] if call.args else Unknown()
+
+
+@handles("torch.utils.data.random_split")
+def _split(m: Machine, name: str, call: Call) -> Value:
+    return m.new(call.node, Sequence("list", None, call.args[0] if call.args else Unknown(), nonempty=True), "split")
+
+
+@handles("torch.distributions.kl_divergence", "torch.distributions.kl.kl_divergence")
+def _kl(m: Machine, name: str, call: Call) -> Value:
+    from gradvet.autograd.tensors import combined  # noqa: PLC0415
+    from gradvet.autograd.values import Distribution  # noqa: PLC0415
+
+    inputs: list[Value] = []
+    for value in call.args:
+        content = m.cells.get(getattr(value, "address", -1))
+        if type(content) is Distribution:
+            inputs += content.inputs
+    return combined(m, call.node, "kl_divergence()", inputs)
+
+
+@handles("torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_value_", "torch.nn.utils.clip_grad_norm")
+def _clip(m: Machine, name: str, call: Call) -> Value:
+    from gradvet.autograd.tensors import tensor_like  # noqa: PLC0415
+
+    return tensor_like(m, call.node, "clip_grad_norm_()")
+
+
+@handles("torch.save", "torch.manual_seed", "torch.cuda.manual_seed_all", "torch.cuda.empty_cache", "torch.cuda.synchronize")
+def _none(m: Machine, name: str, call: Call) -> Value:
+    return NONE
+
+
+@handles("torch.load", "torch.hub.load")
+def _loaded(m: Machine, name: str, call: Call) -> Value:
+    return unknown_call(m, call, "something that was loaded")
+
+
+@handles("torch.cuda.is_available", "torch.backends.mps.is_available", "torch.cuda.device_count")
+def _asks(m: Machine, name: str, call: Call) -> Value:
+    return Number("bool" if "is_" in name else "int")
+
+
+@handles("torch.nn.Module")
+def _bare_module(m: Machine, name: str, call: Call) -> Value:
+    return m.new(call.node, Layer(name), "module")
+
+
+# -- copies
+
+
+@handles("copy.deepcopy", "copy.copy")
+def _copied(m: Machine, name: str, call: Call) -> Value:
+    if not call.args:
+        return NONE
+    if name == "copy.copy":
+        return _shallow(m, call.args[0], call.node)
+    return copied(m, call.args[0], call.node, {})
+
+
+def _shallow(m: Machine, value: Value, site: ast.AST) -> Value:
+    content = m.cells.get(getattr(value, "address", -1))
+    if type(content) in (Sequence, Dict):
+        return m.new(site, content, "copy")
+    return value
+
+
+def copied(m: Machine, value: Value, site: ast.AST, done: dict[int, Ref]) -> Value:
+    """A deep copy: every object anew, aliases kept."""
+    if type(value) is Tuple:
+        return Tuple(tuple(copied(m, item, site, done) for item in value.items))
+    if type(value) is not Ref:
+        return value
+    if value.address in done:
+        return done[value.address]
+    content = m.cells.get(value.address)
+    if content is None:
+        return value
+    address = m.address(site, f"copy of {value.address}")
+    ref = done[value.address] = Ref(address)
+
+    def again(x: Value) -> Value:
+        return copied(m, x, site, done)
+
+    match content:
+        case Tensor():
+            own = frozenset({address})
+            content = content._replace(
+                storage=own, leaves=own if content.requires_grad & YES else NOTHING, nodes=NOTHING, alias=None
+            )
+        case Sequence():
+            items = None if content.items is None else tuple(again(item) for item in content.items)
+            content = content._replace(items=items, rest=None if content.rest is None else again(content.rest))
+        case Dict():
+            items_ = tuple((key, again(item)) for key, item in content.items)
+            content = content._replace(items=items_, rest=None if content.rest is None else again(content.rest))
+        case Layer():
+            parameters = tuple((part, again(Ref(at)).address) for part, at in content.parameters)
+            children = tuple((part, again(child)) for part, child in content.children)
+            rest = None if content.rest is None else again(content.rest)
+            content = content._replace(parameters=parameters, children=children, rest=rest)
+        case Opaque():
+            content = content._replace(inputs=())
+    m.place(address, content)
+    for part in m.attributes.get(value.address & ~1, ()):
+        cell = m.cells.get((value.address, part))
+        if cell is not None and part != "grad":
+            m.write_cell(ref, part, again(cell))
+    return ref
+
+
+@handles("copy.replace")
+def _replaced(m: Machine, name: str, call: Call) -> Value:
+    return join(call.args[0], Unknown()) if call.args else NONE

@@ -1,0 +1,391 @@
+"""Python values as the interpreter sees them: atoms, unions of atoms, and the objects on the heap.
+
+A value is an atom or a `Union` of atoms. Tensors, containers and instances live on the heap under
+an address, so that aliases see each other's changes; a value only refers to them.
+"""
+
+import ast
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from gradvet.autograd.domain import NOTHING, Node, Origin, Tensor, join_nodes, join_tensors
+
+MOST_ATOMS = 10
+MOST_WORDS = 4
+
+
+class Ref(NamedTuple):
+    """A reference to the heap object at an address."""
+
+    address: int
+
+
+class Each(NamedTuple):
+    """Every one of these objects in turn: the variable of a loop whose body is run once for them all."""
+
+    refs: tuple[Ref, ...]
+
+
+class Const(NamedTuple):
+    """A known number, string, None, or other constant. `kind` keeps True and 1 apart."""
+
+    kind: str
+    value: Any
+
+
+class Number(NamedTuple):
+    """An unknown number; `cuts` are the gradients that were stopped to make it."""
+
+    kind: str = "number"
+    cuts: frozenset[int] = NOTHING
+
+
+class Text(NamedTuple):
+    """An unknown string."""
+
+    known: None = None
+
+
+class Tuple(NamedTuple):
+    """A tuple of known length."""
+
+    items: "tuple[Value, ...]"
+
+
+class Function(NamedTuple):
+    """A function or lambda of the file: its node, the scope it was made in, its evaluated defaults."""
+
+    node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+    scope: int
+    defaults: "tuple[tuple[str, Value], ...]" = ()
+    owner: int = 0
+    modes: "tuple[Mode, ...]" = ()
+    kind: str = ""
+
+
+class Bound(NamedTuple):
+    """A function with its first argument."""
+
+    function: "Value"
+    receiver: "Value"
+
+
+class Class(NamedTuple):
+    """A class of the file, by the address of its attributes."""
+
+    address: int
+
+
+class External(NamedTuple):
+    """Something of another package, by its qualified name."""
+
+    name: str
+
+
+class Method(NamedTuple):
+    """A method of a value that the interpreter itself knows, such as `tensor.detach`."""
+
+    receiver: "Value"
+    name: str
+    node: ast.AST
+
+
+class Partial(NamedTuple):
+    """A callable with some arguments given."""
+
+    function: "Value"
+    args: "tuple[Value, ...]"
+    keywords: "tuple[tuple[str, Value], ...]"
+
+
+class Mode(NamedTuple):
+    """A context manager (and decorator) that sets the grad mode; `name` is what the user called."""
+
+    modes: int
+    node: ast.AST
+    name: str = ""
+
+
+class Super(NamedTuple):
+    """What `super()` gives: the classes after `owner`, on `receiver`."""
+
+    owner: int
+    receiver: "Value"
+
+
+class Slice(NamedTuple):
+    """A slice in a subscript; a basic index, which makes a view."""
+
+    known: None = None
+
+
+class Unknown(NamedTuple):
+    """Nothing is known, and it has no identity."""
+
+    reason: str = ""
+
+
+class Union(NamedTuple):
+    """One of several atoms."""
+
+    atoms: "tuple[Value, ...]"
+
+
+Value = Any  # an atom or a Union; a recursive alias would only slow mypy down
+
+NONE = Const("NoneType", None)
+TRUE = Const("bool", True)
+FALSE = Const("bool", False)
+
+
+def const(value: object) -> Const:
+    """The atom of a Python constant."""
+    return Const(type(value).__name__, value)
+
+
+def atoms(value: Value) -> tuple[Value, ...]:
+    """The alternatives of a value."""
+    if type(value) is Union:
+        return value.atoms  # type: ignore[no-any-return]
+    return (value,)
+
+
+def refs(value: Value) -> Iterator[Ref]:
+    """All objects that a value may refer to directly."""
+    for atom in atoms(value):
+        if type(atom) is Ref:
+            yield atom
+        elif type(atom) is Each:
+            yield from atom.refs
+
+
+class Opaque(NamedTuple):
+    """An object of which only this is known: why, and the values it was made from."""
+
+    reason: str
+    inputs: tuple[Value, ...] = ()
+    origin: Origin | None = None
+
+
+class Sequence(NamedTuple):
+    """A list, deque, set, or iterator: `items` one by one, or `rest` for all of them."""
+
+    kind: str = "list"
+    items: tuple[Value, ...] | None = ()
+    rest: Value | None = None
+    nonempty: bool = False
+
+    @property
+    def element(self) -> Value | None:
+        """Any one of its elements, or None when it is empty."""
+        return join_all([*(self.items or ()), *([self.rest] if self.rest is not None else [])])
+
+
+class Dict(NamedTuple):
+    """A dict: values of known keys, and `rest` for the others."""
+
+    items: tuple[tuple[Const, Value], ...] = ()
+    rest: Value | None = None
+    keys: Value | None = None
+    kind: str = "dict"
+
+    @property
+    def element(self) -> Value | None:
+        """Any one of its values, or None when it is empty."""
+        return join_all([*(value for _, value in self.items), *([self.rest] if self.rest is not None else [])])
+
+    def get(self, key: Const) -> Value | None:
+        """The value of a known key."""
+        for known, value in self.items:
+            if known == key:
+                return value
+        return None
+
+    def put(self, key: Const, value: Value) -> "Dict":
+        """The same with one key set."""
+        items = dict(self.items)
+        items[key] = value
+        return self._replace(items=tuple(items.items()))
+
+
+class Instance(NamedTuple):
+    """An instance of a class of the file; its attributes are cells of their own."""
+
+    owner: int
+
+
+class Layer(NamedTuple):
+    """A module of torch.nn, or one known only to be a module (`name` is then empty).
+
+    `parameters` are its own parameters by name, `children` its submodules in order; `rest` stands
+    for children that are not known one by one.
+    """
+
+    name: str
+    parameters: tuple[tuple[str, int], ...] = ()
+    children: tuple[tuple[str, Value], ...] = ()
+    rest: Value | None = None
+    options: tuple[tuple[str, Value], ...] = ()
+
+
+class Optimizer(NamedTuple):
+    """An optimizer and the leaves it owns; `all_known` is False when it may own others."""
+
+    owns: frozenset[int]
+    all_known: bool = True
+
+
+class Array(NamedTuple):
+    """A numpy array: the storage it shares with tensors, and the gradients that were stopped to make it."""
+
+    storage: frozenset[int] = NOTHING
+    cuts: frozenset[int] = NOTHING
+    alias: Any = None
+
+
+class Distribution(NamedTuple):
+    """A torch distribution and what it was made from."""
+
+    name: str
+    inputs: tuple[Value, ...]
+
+
+class Range(NamedTuple):
+    """Something to iterate whose elements are alike: range, a loader, a file."""
+
+    element: Value
+    nonempty: bool = False
+
+
+def _merge_numbers(a: Value, b: Value) -> Value | None:
+    """Two numbers that differ become an unknown one."""
+    numeric = ("int", "float", "number")
+    a_kind, b_kind = a.kind, b.kind
+    if a_kind not in numeric or b_kind not in numeric:
+        return None
+    cuts = getattr(a, "cuts", NOTHING) | getattr(b, "cuts", NOTHING)
+    return Number(a_kind if a_kind == b_kind else "number", cuts)
+
+
+def join(a: Value, b: Value) -> Value:
+    """One or the other."""
+    if a is b or a == b:
+        return a
+    out: list[Value] = list(atoms(a))
+    changed = False
+    for atom in atoms(b):
+        if atom in out:
+            continue
+        changed = True
+        kind = type(atom)
+        if kind is Const or kind is Number:
+            for at, other in enumerate(out):
+                if type(other) in (Const, Number) and (merged := _merge_numbers(other, atom)) is not None:
+                    out[at] = merged
+                    break
+            else:
+                words = [other for other in out if type(other) is Const and other.kind == "str"]
+                if kind is Const and atom.kind == "str" and (len(words) >= MOST_WORDS or Text() in out):
+                    out = [other for other in out if other not in words and other != Text()]
+                    out.append(Text())
+                else:
+                    out.append(atom)
+            continue
+        if kind is Tuple:
+            for at, other in enumerate(out):
+                if type(other) is Tuple and len(other.items) == len(atom.items):
+                    out[at] = Tuple(tuple(join(x, y) for x, y in zip(other.items, atom.items)))
+                    break
+            else:
+                out.append(atom)
+            continue
+        out.append(atom)
+    if not changed:
+        return a
+    if len(out) > MOST_ATOMS:
+        return Unknown("too many possibilities")
+    joined = out[0] if len(out) == 1 else Union(tuple(out))
+    return a if joined == a else joined
+
+
+def join_all(values: list[Value]) -> Value | None:
+    """The join of some values; None for none."""
+    joined = None
+    for value in values:
+        joined = value if joined is None else join(joined, value)
+    return joined
+
+
+def _join_optional(a: Value | None, b: Value | None) -> Value | None:
+    if a is None:
+        return b
+    return a if b is None else join(a, b)
+
+
+def _join_sequences(a: Sequence, b: Sequence) -> Sequence:
+    kind = a.kind if a.kind == b.kind else "list"
+    if a.items is not None and b.items is not None and len(a.items) == len(b.items):
+        items = tuple(join(x, y) for x, y in zip(a.items, b.items))
+        return Sequence(kind, items, _join_optional(a.rest, b.rest), a.nonempty and b.nonempty)
+    return Sequence(kind, None, _join_optional(a.element, b.element), a.nonempty and b.nonempty)
+
+
+def _join_dicts(a: Dict, b: Dict) -> Dict:
+    items = dict(a.items)
+    for key, value in b.items:
+        items[key] = join(items[key], value) if key in items else value
+    return Dict(tuple(items.items()), _join_optional(a.rest, b.rest), _join_optional(a.keys, b.keys), a.kind)
+
+
+def _join_layers(a: Layer, b: Layer) -> Any:
+    if a.name != b.name or a.parameters != b.parameters:
+        return Layer("", tuple({**dict(a.parameters), **dict(b.parameters)}.items()), (), _join_optional(a.rest, b.rest))
+    if [name for name, _ in a.children] == [name for name, _ in b.children]:
+        children = tuple((name, join(x, y)) for (name, x), (_, y) in zip(a.children, b.children))
+        return Layer(a.name, a.parameters, children, _join_optional(a.rest, b.rest), a.options)
+    rest = join_all([value for _, value in (*a.children, *b.children)])
+    return Layer(a.name, a.parameters, (), _join_optional(_join_optional(a.rest, b.rest), rest), a.options)
+
+
+def _join_arrays(a: Array, b: Array) -> Array:
+    return Array(a.storage | b.storage, a.cuts | b.cuts, a.alias or b.alias)
+
+
+def _join_optimizers(a: Optimizer, b: Optimizer) -> Optimizer:
+    return Optimizer(a.owns | b.owns, a.all_known and b.all_known)
+
+
+_JOINS: dict[type, Callable[[Any, Any], Any]] = {
+    Tensor: join_tensors,
+    Node: join_nodes,
+    Sequence: _join_sequences,
+    Dict: _join_dicts,
+    Layer: _join_layers,
+    Array: _join_arrays,
+    Optimizer: _join_optimizers,
+}
+_OBJECTS = (Tensor, Sequence, Dict, Instance, Layer, Optimizer, Array, Distribution, Opaque, Range, Node)
+
+
+def join_cells(a: Any, b: Any) -> Any:
+    """The join of two contents of one cell: values, heap objects, bit sets or versions."""
+    if a is b or a == b:
+        return a
+    kind = type(a)
+    if kind is int and type(b) is int:
+        return a | b
+    if kind is type(b) and kind in _JOINS:
+        joined = _JOINS[kind](a, b)
+        return a if joined == a else joined
+    if kind in _OBJECTS or type(b) in _OBJECTS:
+        return _join_unlike(a, b)
+    return join(a, b)
+
+
+def _join_unlike(a: Any, b: Any) -> Any:
+    """Two objects of different kinds at one address: what is known only on one path is not known."""
+    if type(a) is Opaque:
+        return a
+    if type(b) is Opaque:
+        return b
+    return Opaque("it is one of several kinds of object", (), getattr(a, "origin", None))

@@ -1,0 +1,285 @@
+"""At the end of a run: which of the judge's notes are faults. Each becomes an event."""
+
+import ast
+
+from gradvet.autograd.domain import GRAD, YES, Tensor
+from gradvet.autograd.events import AliasEdited, CutPath, DataUse, Retained, UnusedGraph
+from gradvet.autograd.judge import Judge, Kept, ModuleCall, holder_words
+from gradvet.autograd.machine import Machine
+from gradvet.autograd.layers import members
+from gradvet.autograd.values import FALSE, Instance, Ref
+
+
+def conclude(m: Machine, judge: Judge, parents: dict[ast.AST, ast.AST]) -> None:
+    """Emit the events that only the whole run can tell."""
+    _retained(m, judge, parents)
+    _unused(m, judge, parents)
+    _data(m, judge, parents)
+    _aliases(m, judge, parents)
+    _cuts(m, judge, parents)
+
+
+def _statement(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> ast.AST:
+    while not isinstance(node, ast.stmt) and node in parents:
+        node = parents[node]
+    return node
+
+
+def _needed(judge: Judge, kept: Kept) -> bool:
+    """Whether a later backward went through what was kept, or code elsewhere may do so."""
+    for address in kept.nodes:
+        if judge.used_nodes.get(address | 1, 0) > kept.order:
+            return True
+        if address in judge.escaped_nodes or address | 1 in judge.escaped_nodes:
+            return True
+    return False
+
+
+def _retained(m: Machine, judge: Judge, parents: dict[ast.AST, ast.AST]) -> None:
+    reads = _attribute_reads(m, parents)
+    for kept in judge.kept:
+        if kept.freed != YES and _needed(judge, kept):
+            continue
+        if kept.how == "kept" and not reads.get(kept.attribute):
+            continue  # never read in this file, or read where its graph is used
+        site, holder, value = kept.place.site, kept.holder, kept.place.value
+        if kept.how == "chain" and value is None:
+            site = _statement(site, parents)
+            holder, value = holder_words(site)
+            if isinstance(site, ast.Assign) and isinstance(value, ast.BinOp):
+                value = _added(m, value, kept)
+        elif kept.how == "chain" and not holder.strip():
+            holder = holder_words(_statement(site, parents))[0] or "it"
+        state = m.states.get(value) if value is not None else None
+        fixable = state is not None and state.requires_grad & YES == YES
+        scalar = bool(kept.nodes & judge.roots or {n | 1 for n in kept.nodes} & judge.roots) or _is_scalar(state)
+        m.emit(
+            Retained(
+                site, kept.place.calls, state or kept.tensor, holder, kept.holder_node, kept.freed, kept.how, value, scalar, fixable
+            )
+        )
+
+
+def _added(m: Machine, value: ast.BinOp, kept: Kept) -> ast.expr:
+    """In `total = total + loss`, the operand that is new."""
+    for side in (value.right, value.left):
+        state = m.states.get(side)
+        if state is not None and state.requires_grad & YES and not _chains(state.nodes, kept.nodes):
+            return side
+    return value
+
+
+def _chains(nodes: frozenset[int], chain: frozenset[int]) -> bool:
+    return any(node & ~1 in chain or node | 1 in chain for node in nodes)
+
+
+def _is_scalar(state: Tensor | None) -> bool:
+    """Whether a state was made by a reduction to one element."""
+    if state is None or state.origin is None:
+        return False
+    node, words = state.origin.node, state.origin.text
+    bare = isinstance(node, ast.Call) and not any(k.arg in ("dim", "axis", "reduction") for k in node.keywords)
+    if words in ("mean()", "sum()") and isinstance(node, ast.Call):
+        return bare and not node.args
+    return bare and (words.endswith("_loss()") or words.endswith("Loss") or words == "cross_entropy()")
+
+
+def _attribute_reads(m: Machine, parents: dict[ast.AST, ast.AST]) -> dict[str, bool]:
+    """For each attribute name that is read: whether no read of it goes on with a graph."""
+    found: dict[str, bool] = {}
+    for node, parent in parents.items():
+        if not isinstance(node, ast.Attribute) or not isinstance(node.ctx, ast.Load):
+            continue
+        if isinstance(parent, ast.Attribute):
+            parent = parents.get(parent, parent)
+        state = m.states.get(parent)
+        held = m.states.get(node)
+        graph = (state is not None and bool(state.requires_grad & YES)) or isinstance(parent, (ast.Return, ast.Tuple))
+        if held is None and state is None:
+            continue
+        found[node.attr] = found.get(node.attr, True) and not graph
+    return found
+
+
+def _unused(m: Machine, judge: Judge, parents: dict[ast.AST, ast.AST]) -> None:
+    seen: set[ast.AST | None] = set()
+    used = {call.function for call in judge.modules if _is_used(judge, call)}
+    for call in judge.modules:
+        if call.mode != GRAD or call.training != FALSE or _is_used(judge, call):
+            continue
+        evidence = judge.eval_sites.get(call.module.address & ~1)
+        if evidence is None:
+            continue
+        if any(not _is_parameter(m, leaf) for leaf in call.tensor.leaves):
+            continue  # an input that asks for its own gradient: an attack, saliency
+        site, calls, function = _evaluator(m, call, evidence, parents)
+        if function in seen or isinstance(function, ast.Lambda):
+            continue
+        seen.add(function)
+        whole = isinstance(function, ast.FunctionDef) and function not in used and not _trains_inside(function)
+        m.emit(UnusedGraph(site, calls, call.tensor, evidence, function, whole))
+
+
+def _evaluator(
+    m: Machine, call: ModuleCall, evidence: ast.AST, parents: dict[ast.AST, ast.AST]
+) -> tuple[ast.AST, tuple[ast.AST, ...], ast.AST | None]:
+    """The forward in the function that evaluates: a helper may serve training as well."""
+    home = _function(evidence, parents)
+    for at, site in enumerate(call.calls):
+        if home is not None and _function(site, parents) is home:
+            return site, call.calls[:at], home
+    return call.site, call.calls, _function(call.site, parents)
+
+
+def _function(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> ast.AST | None:
+    while node in parents:
+        node = parents[node]
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            return node
+    return None
+
+
+def _trains_inside(function: ast.FunctionDef) -> bool:
+    """Whether the function itself runs a backward, or turns to training."""
+    return any(
+        isinstance(node, ast.Attribute) and node.attr in ("backward", "step") or isinstance(node, (ast.Yield, ast.YieldFrom))
+        for node in ast.walk(function)
+    )
+
+
+def _is_used(judge: Judge, call: ModuleCall) -> bool:
+    for address in call.nodes:
+        for at in (address, address | 1):
+            if at in judge.used_nodes or at in judge.escaped_nodes:
+                return True
+    return False
+
+
+def _is_parameter(m: Machine, leaf: int) -> bool:
+    state = m.cells.get(leaf)
+    return state is None or bool(state.parameter & YES)
+
+
+def _data(m: Machine, judge: Judge, parents: dict[ast.AST, ast.AST]) -> None:
+    for read in judge.data.values():
+        node = read.node
+        written = read.kind != "read"
+        computed = read.tensor.is_leaf != YES
+        parent = parents.get(node)
+        init = isinstance(parent, ast.Call) and ast.unparse(parent.func).startswith(("nn.init.", "init.", "torch.nn.init."))
+        subject = node.value if isinstance(node, ast.Attribute) else None
+        if subject is None and isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute):
+            subject = node.targets[0].value
+        activation = written and not read.of_grad and (computed or read.forward)
+        m.emit(
+            DataUse(
+                node, read.calls, read.tensor, read.kind, read.write, read.saved, read.of_grad, subject, activation, init, True
+            )
+        )
+
+
+def _aliases(m: Machine, judge: Judge, parents: dict[ast.AST, ast.AST]) -> None:
+    seen: set[ast.AST] = set()
+    for edit in judge.edits:
+        alias = edit.tensor.alias
+        if alias is None or alias.kind != "detach" or alias.node in seen:
+            continue
+        if _is_direct(edit.target, alias.node) and not edit.saved:
+            continue  # nobody else could see an edit of a result that has no name: it is meant for the source
+        for source in edit.sources[:1]:
+            if not _lives_on(alias.node, edit.site, parents) and not edit.saved:
+                continue
+            seen.add(alias.node)
+            m.emit(
+                AliasEdited(edit.site, edit.calls, edit.tensor, source, alias.node, edit.target, edit.saved, edit.how)
+            )
+
+
+def _is_direct(target: ast.expr | None, alias: ast.AST) -> bool:
+    """Whether the edit is made on the very result of `detach()`, or through views of it without a name."""
+    node: ast.AST | None = target
+    while node is not None:
+        if node is alias:
+            return True
+        if isinstance(node, (ast.Attribute, ast.Subscript)):
+            node = node.value
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            node = node.func.value
+        else:
+            return False
+    return False
+
+
+def _lives_on(alias: ast.AST, site: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
+    """Whether the source has a name that is not given to the detached tensor itself."""
+    if not isinstance(alias, ast.Call) or not isinstance(alias.func, ast.Attribute):
+        return True
+    source = alias.func.value
+    while isinstance(source, (ast.Subscript, ast.Attribute)) and not isinstance(source, ast.Name):
+        source = source.value
+    if not isinstance(source, ast.Name):
+        return False
+    statement = _statement(alias, parents)
+    if isinstance(statement, ast.Assign):
+        return not any(isinstance(t, ast.Name) and t.id == source.id for t in statement.targets)
+    return True
+
+
+def _cuts(m: Machine, judge: Judge, parents: dict[ast.AST, ast.AST]) -> None:
+    """Leaves that an optimizer owns, that no backward reached, and that a cut on the way to a loss hides."""
+    done: set[int] = set()
+    names = _leaf_names(m)
+    for _, optimizer, owner in judge.optimizers:
+        missed = {leaf for leaf in optimizer.owns if leaf not in judge.reached_leaves and _trains(m, leaf)}
+        for number, loss in judge.backward_cuts.items():
+            info = m.cuts[number]
+            hidden = missed & info.leaves
+            if not hidden or number in done or info.kind in ("item", "sample", "numpy", "grad", "zero"):
+                continue
+            done.add(number)
+            found = tuple(sorted({names.get(leaf) or _leaf_name(m, leaf) for leaf in hidden}))
+            all_cut = bool(optimizer.owns) and optimizer.owns <= missed
+            subject = _cut_subject(info.node, parents)
+            m.emit(CutPath(info.node, info.calls, info.kind, info.name, found, loss, owner, all_cut, subject))
+    owned = frozenset[int]().union(*(optimizer.owns for _, optimizer, _ in judge.optimizers))
+    for number, loss in judge.dead.items():
+        info = m.cuts[number]
+        if number in done or info.kind not in ("detach", "no_grad", "data") or not info.leaves & owned:
+            continue
+        done.add(number)
+        subject = _cut_subject(info.node, parents)
+        m.emit(CutPath(info.node, info.calls, info.kind, info.name, (), loss, None, False, subject, term=True))
+
+
+def _cut_subject(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> ast.AST | None:
+    """What is cut: the receiver of `detach()`, or the first statement that runs without grad mode."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("detach", "detach_"):
+        return node.func.value
+    if isinstance(node, ast.Attribute):
+        return node.value
+    item = parents.get(node)
+    block = parents.get(item) if isinstance(item, ast.withitem) else item
+    if isinstance(block, (ast.With, ast.AsyncWith, ast.FunctionDef)):
+        return block.body[0]
+    return None
+
+
+def _trains(m: Machine, leaf: int) -> bool:
+    state = m.cells.get(leaf)
+    return type(state) is Tensor and state.requires_grad == YES
+
+
+def _leaf_names(m: Machine) -> dict[int, str]:
+    """The longest attribute path by which each parameter can be reached from a module."""
+    names: dict[int, str] = {}
+    for address, content in list(m.cells.items()):
+        if type(address) is int and type(content) is Instance and m.classes[content.owner].is_module:
+            for path, ref in members(m, Ref(address)).parameters:
+                if len(path) > len(names.get(ref.address, "")):
+                    names[ref.address] = path
+    return names
+
+
+def _leaf_name(m: Machine, leaf: int) -> str:
+    state = m.cells.get(leaf)
+    return state.origin.text if type(state) is Tensor and state.origin is not None else "a parameter"

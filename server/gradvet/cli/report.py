@@ -1,0 +1,133 @@
+"""What a check found out about one file, as plain values that can travel between processes."""
+
+from dataclasses import dataclass, replace
+
+from gradvet.analysis import Analysis, Diagnostic
+from gradvet.finding import Fix
+from gradvet.syntax.parse import Problem
+from gradvet.text import Edit, Source, Span
+from gradvet.views import rule_url
+from gradvet.views.fixall import fix_edits
+
+SYNTAX = "syntax-error"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """From one row and column to another, counted from 1; the end column lies just past the last character."""
+
+    row: int
+    column: int
+    end_row: int
+    end_column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A line under a message."""
+
+    label: str
+    text: str
+    place: Place | None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Another text for a place."""
+
+    place: Place
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class FixOffer:
+    """A fix with its edits worked out."""
+
+    title: str
+    effect: str
+    applicability: str
+    changes: tuple[Change, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A finding, or a place that Python cannot read, with the lines that lead up to it."""
+
+    code: str
+    severity: str
+    message: str
+    place: Place
+    notes: tuple[Note, ...]
+    fixes: tuple[FixOffer, ...]
+    url: str | None
+    lines: tuple[tuple[int, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The outcome for one file.
+
+    `failures` are what kept Gradvet from looking at all of it; `before` and `after` are its text
+    without and with fixes.
+    """
+
+    path: str
+    entries: tuple[Entry, ...] = ()
+    failures: tuple[str, ...] = ()
+    fixes: int = 0
+    before: str = ""
+    after: str = ""
+    seconds: float = 0.0
+
+    def failing(self, *failures: str) -> "Report":
+        """The same, with more failures."""
+        return replace(self, failures=(*self.failures, *failures))
+
+
+CONTEXT = 2  # lines shown above the one that a finding is on
+
+
+def entries(analysis: Analysis) -> tuple[Entry, ...]:
+    """All that is to be said of a source, in the order of its places."""
+    found = [(problem.span, _of_problem(analysis.source, problem)) for problem in analysis.problems]
+    found += [(diagnostic.span, _of_diagnostic(analysis, diagnostic)) for diagnostic in analysis.diagnostics]
+    return tuple(entry for _, entry in sorted(found, key=lambda pair: pair[0]))
+
+
+def _of_problem(source: Source, problem: Problem) -> Entry:
+    place = _place(source, problem.span)
+    return Entry(SYNTAX, "error", problem.message, place, (), (), None, _lines(source, place))
+
+
+def _of_diagnostic(analysis: Analysis, diagnostic: Diagnostic) -> Entry:
+    source = analysis.source
+    place = _place(source, diagnostic.span)
+    notes = tuple(
+        Note(note.label, note.text, None if note.span is None else _place(source, note.span))
+        for note in diagnostic.notes
+    )
+    offers = (_offer(source, fix, tuple(fix_edits(analysis, fix))) for fix in diagnostic.fixes)
+    return Entry(
+        diagnostic.rule.name,
+        diagnostic.severity.value,
+        diagnostic.message,
+        place,
+        notes,
+        tuple(offer for offer in offers if offer.changes),
+        rule_url(diagnostic.rule),
+        _lines(source, place),
+    )
+
+
+def _offer(source: Source, fix: Fix, edits: tuple[Edit, ...]) -> FixOffer:
+    changes = tuple(Change(_place(source, edit.span), edit.text) for edit in edits)
+    return FixOffer(fix.title, fix.effect, fix.applicability.value, changes)
+
+
+def _place(source: Source, span: Span) -> Place:
+    return Place(*source.row_column(span.start), *source.row_column(span.end))
+
+
+def _lines(source: Source, place: Place) -> tuple[tuple[int, str], ...]:
+    rows = range(max(1, place.row - CONTEXT), place.row + 1)
+    return tuple((row, source.line(row)) for row in rows)

@@ -1,0 +1,89 @@
+"""The work on one file: read, analyse, fix, report. Runs in any process; nothing that goes wrong leaves it."""
+
+import logging
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from gradvet.analysis import Analysis, analyze
+from gradvet.cli.report import Report, entries
+from gradvet.config import Config
+from gradvet.finding import Applicability
+from gradvet.project import ProjectError, read
+from gradvet.text import Source
+from gradvet.views import fixed
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One file and what to do with it. `fix` names the kinds of fixes to apply; `write` puts them in the file."""
+
+    path: Path
+    config: Config
+    fix: frozenset[Applicability] = frozenset()
+    write: bool = False
+    verbose: bool = False
+
+
+def work(job: Job) -> Report:
+    """Do a job. The report tells of every failure."""
+    start = time.perf_counter()
+    with _failures(verbose=job.verbose) as failures:
+        try:
+            report = _report(job)
+        except ProjectError as error:
+            report = Report(str(job.path), failures=(str(error),))
+        except Exception as error:
+            logging.getLogger("gradvet.cli").exception("%s could not be checked", job.path)
+            report = Report(str(job.path))
+            failures = failures or [f"{job.path} could not be checked: {error!r}"]
+    return replace(report.failing(*failures), seconds=time.perf_counter() - start)
+
+
+def _report(job: Job) -> Report:
+    file = read(job.path)
+    analysis = _analysis(job, Source(str(job.path), file.text))
+    count = 0
+    # A text that does not parse is not rewritten: nobody could tell whether its fixed text does.
+    if job.fix and not analysis.problems:
+        result = fixed(analysis, lambda source: _analysis(job, source), job.fix)
+        analysis, count = result.analysis, result.count
+    after = analysis.source.text
+    report = Report(str(job.path), entries(analysis), (), count, *(() if after == file.text else (file.text, after)))
+    if job.write and after != file.text:
+        try:
+            file.write(after)
+        except ProjectError as error:
+            return _report(replace(job, fix=frozenset())).failing(str(error))
+    return report
+
+
+def _analysis(job: Job, source: Source) -> Analysis:
+    return analyze(source, job.config)
+
+
+@contextmanager
+def _failures(*, verbose: bool) -> Iterator[list[str]]:
+    """What Gradvet logs as errors meanwhile: failures of its own, which cost findings."""
+    handler = _Collector(verbose=verbose)
+    logger = logging.getLogger("gradvet")
+    logger.addHandler(handler)
+    try:
+        yield handler.lines
+    finally:
+        logger.removeHandler(handler)
+
+
+class _Collector(logging.Handler):
+    def __init__(self, *, verbose: bool) -> None:
+        super().__init__(logging.ERROR)
+        self.lines: list[str] = []
+        self.verbose = verbose
+        self.setFormatter(logging.Formatter("%(message)s"))
+
+    def emit(self, record: logging.LogRecord) -> None:
+        error = record.exc_info[1] if record.exc_info else None
+        line = self.format(record) if self.verbose else record.getMessage() + (f" ({error!r})" if error else "")
+        self.lines.append(line)

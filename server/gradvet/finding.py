@@ -1,0 +1,87 @@
+"""What a rule says: a finding, its reasons and its fixes. Places are `ast` nodes, never offsets."""
+
+import ast
+import enum
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from gradvet.autograd.domain import Tensor
+from gradvet.autograd.reasons import chain
+from gradvet.syntax.parse import Module
+from gradvet.text import Edit
+
+
+class Severity(enum.Enum):
+    """How bad it is.
+
+    ERROR: torch raises, or a gradient is silently wrong, and the run proves it.
+    WARNING: memory, a likely wrong gradient, or a fault that rests on an assumption.
+    INFO: a better habit.
+    """
+
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
+
+
+class Applicability(enum.Enum):
+    """SAFE leaves every value and every wanted gradient as it was; UNSAFE does not, and says how."""
+
+    SAFE = "safe"
+    UNSAFE = "unsafe"
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A line under the message: a `label` of one word (why, held, cut, assuming), a text, a place."""
+
+    label: str
+    text: str
+    node: ast.AST | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """A change that makes the finding go away.
+
+    `title` says what to do, `effect` what that changes. `edits` is called only when the fix is
+    asked for.
+    """
+
+    title: str
+    effect: str
+    applicability: Applicability
+    edits: Callable[[Module], Sequence[Edit]]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One fault at one place. `severity` overrides the rule's own."""
+
+    node: ast.AST
+    message: str
+    notes: tuple[Note, ...] = ()
+    fixes: tuple[Fix, ...] = ()
+    severity: Severity | None = None
+
+
+LONGEST = 60
+
+
+def code(node: ast.AST) -> str:
+    """An expression as a reader sees it in a message: one line, in back quotes, cut when it is long."""
+    text = " ".join(ast.unparse(node).split())
+    return f"`{text}`" if len(text) <= LONGEST else f"`{text[: LONGEST - 3]}...`"
+
+
+def why(label: str, tensor: Tensor, skip: ast.AST | None = None) -> tuple[Note, ...]:
+    """The chain of reasons behind a tensor's state, a line each, and what it rests on."""
+    steps = [step for step in chain(tensor.origin) if step[1] is not skip]
+    lines = [Note(label if at == 0 else "", text, node) for at, (text, node) in enumerate(steps)]
+    assumed = [Note("assuming", words) for words in sorted(tensor.assumes)]
+    return (*lines, *assumed)
+
+
+def called_from(calls: tuple[ast.AST, ...]) -> tuple[Note, ...]:
+    """The call that led to a finding inside a function."""
+    return (Note("called", code(calls[-1]), calls[-1]),) if calls and isinstance(calls[-1], ast.Call) else ()

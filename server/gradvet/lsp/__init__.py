@@ -1,0 +1,1 @@
+"""The language server: the only room that speaks the Language Server Protocol."""

@@ -1,0 +1,74 @@
+"""The newest analysis of each open document: made once, in a thread, shared by all who ask."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from gradvet.analysis import Analysis
+from gradvet.lsp.documents import Document, Documents
+
+log = logging.getLogger(__name__)
+
+# Seconds without an edit before work begins: keys come 30 to 200 ms apart, and nobody notices 50.
+SETTLE = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    document: Document
+    task: "asyncio.Task[Analysis | None]"
+
+
+class Newest:
+    """Analyses on demand. Per document one runs at a time, and none begins while edits still come in."""
+
+    def __init__(
+        self, documents: Documents, analyze: Callable[[Document], Analysis], settle: float = SETTLE
+    ) -> None:
+        """Take the texts from `documents`; `analyze` is called in threads."""
+        self._documents = documents
+        self._analyze = analyze
+        self._settle = settle
+        self._work: dict[str, _Work] = {}
+
+    async def analysis(self, uri: str) -> tuple[Document, Analysis] | None:
+        """The analysis of the document as it then stands; None when it was closed or could not be analysed.
+
+        Cancelling the caller does not stop work that others wait for, and waiting costs nothing:
+        thirty callers during one burst of typing share the one analysis that follows it.
+        """
+        while (document := self._documents.get(uri)) is not None:
+            work = self._work.get(uri)
+            if work is None:
+                self._begin(document)
+            elif work.document is document:
+                analysis = await asyncio.shield(work.task)
+                if self._work.get(uri) is work and self._documents.get(uri) is document:
+                    return None if analysis is None else (document, analysis)
+            elif not work.task.done():
+                await asyncio.wait({work.task})
+            else:
+                await asyncio.sleep(self._settle)
+                if self._work.get(uri) is work and self._documents.get(uri) is document:
+                    self._begin(document)
+        return None
+
+    def forget(self, uri: str | None = None) -> None:
+        """Drop what is known of one document, or of all: its text or the settings are no longer the same."""
+        if uri is None:
+            self._work.clear()
+        else:
+            self._work.pop(uri, None)
+
+    def _begin(self, document: Document) -> None:
+        task = asyncio.create_task(asyncio.to_thread(self._guarded, document))
+        self._work[document.uri] = _Work(document, task)
+
+    def _guarded(self, document: Document) -> Analysis | None:
+        """The analysis, or None: one file that breaks the engine must not take the server along."""
+        try:
+            return self._analyze(document)
+        except Exception:
+            log.exception("the analysis of %s failed", document.uri)
+            return None

@@ -1,0 +1,129 @@
+"""One client's session: what it can do, what it chose, its open texts and the newest analysis of each."""
+
+import asyncio
+import functools
+import hashlib
+import logging
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar, cast
+
+from lsprotocol import types as lsp
+from pygls.lsp.server import LanguageServer
+
+from gradvet.analysis import Analysis, analyze
+from gradvet.config import Config
+from gradvet.lsp import proto
+from gradvet.lsp.abilities import Abilities
+from gradvet.lsp.documents import Document, Documents
+from gradvet.lsp.newest import Newest
+from gradvet.text import Source
+
+log = logging.getLogger(__name__)
+
+Handler = TypeVar("Handler", bound=Callable[..., Coroutine[Any, Any, Any]])
+
+
+class Session(LanguageServer):
+    """The server's whole state. All of it can be rebuilt from what the client sends."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Begin with a client that can do nothing; `begin` follows with the real one."""
+        super().__init__(*args, **kwargs)
+        self.begin(Abilities(), proto.Encoding(), Config())
+
+    def begin(self, abilities: Abilities, encoding: proto.Encoding, settings: Config) -> None:
+        """Start afresh for the client that has just introduced itself."""
+        self.abilities = abilities
+        self.settings = settings
+        self.documents = Documents(encoding)
+        self.newest = Newest(self.documents, lambda document: self.analyze(document, document.text))
+        self._pushes: dict[str, asyncio.Task[None]] = {}
+
+    def analyze(self, document: Document, text: str) -> Analysis:
+        """Analyse a text in place of the document's own. Called in threads."""
+        return analyze(Source(document.path, text), self.settings)
+
+    def place(self, document: Document, analysis: Analysis) -> proto.Place:
+        """Where the analysis's offsets lie for this client."""
+        return proto.Place(document.uri, analysis.source, self.documents.encoding)
+
+    def diagnostics(self, document: Document, analysis: Analysis) -> list[lsp.Diagnostic]:
+        """What the client is told of a document.
+
+        Syntax problems are not among them: every editor has a Python checker that shows them, a file
+        that is being typed is broken most of the time, and Gradvet judges what still parses.
+        """
+        place, can = self.place(document, analysis), self.abilities
+        return [
+            proto.to_diagnostic(place, diagnostic, related=can.related, links=can.links)
+            for diagnostic in analysis.diagnostics
+        ]
+
+    def push(self, uri: str) -> None:
+        """Send a document's diagnostics when they are known, to a client that does not ask for them."""
+        self._stop_push(uri)
+        if not self.abilities.pull:
+            self._pushes[uri] = asyncio.ensure_future(self._publish(uri))
+
+    def closed(self, uri: str) -> None:
+        """Forget a document, and let a client that was sent its diagnostics forget them too."""
+        self._stop_push(uri)
+        self.documents.close(uri)
+        self.newest.forget(uri)
+        if not self.abilities.pull:
+            self.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri=uri, diagnostics=[]))
+
+    def refresh(self) -> None:
+        """Settings have changed: nothing that was said still holds."""
+        self.newest.forget()
+        if self.abilities.refresh:
+            self.workspace_diagnostic_refresh(None)
+        for document in self.documents:
+            self.push(document.uri)
+
+    def sweep(self) -> None:
+        """Drop what pygls holds of notifications that are over: 2 kB for every key that is pressed, for ever."""
+        futures = getattr(self.protocol, "_request_futures", {})
+        for key in [key for key, future in futures.items() if future.done()]:
+            del futures[key]
+
+    def report_server_error(self, error: Exception, source: Any) -> None:
+        """Log it. The user is in the middle of something; a pop-up helps nobody."""
+        log.error("%s: %s", getattr(source, "__name__", source), error, exc_info=error)
+
+    def _stop_push(self, uri: str) -> None:
+        if (task := self._pushes.pop(uri, None)) is not None:
+            task.cancel()
+
+    async def _publish(self, uri: str) -> None:
+        try:
+            if (known := await self.newest.analysis(uri)) is not None:
+                document, analysis = known
+                items = self.diagnostics(document, analysis)
+                self.text_document_publish_diagnostics(
+                    lsp.PublishDiagnosticsParams(uri=uri, diagnostics=items, version=document.version)
+                )
+        except Exception:
+            log.exception("the diagnostics of %s could not be sent", uri)
+
+
+def result_id(items: list[lsp.Diagnostic]) -> str:
+    """A name for these very diagnostics: the same ones have the same name, so nothing need be remembered."""
+    return hashlib.blake2b(repr(items).encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+
+
+def answers(empty: Callable[[], Any]) -> Callable[[Handler], Handler]:
+    """Make a request's handler that fails log its failure and give the empty answer."""
+
+    def decorate(handler: Handler) -> Handler:
+        @functools.wraps(handler)
+        async def safe(ls: Session, params: Any) -> Any:
+            try:
+                return await handler(ls, params)
+            except Exception:
+                log.exception("%s failed", handler.__name__)
+                return empty()
+
+        return cast("Handler", safe)
+
+    return decorate

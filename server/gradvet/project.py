@@ -1,0 +1,207 @@
+"""The disk: which files to look at, their texts, and the settings that go with them. The only I/O below cli and lsp."""
+
+import difflib
+import fnmatch
+import io
+import os
+import sys
+import tokenize
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gradvet.config import Config
+from gradvet.rules import all_rules
+
+EXCLUDED = frozenset({"__pycache__", "build", "dist", "node_modules", "site-packages", "venv"})
+_KEYS = ("select", "ignore", "exclude")
+
+
+class ProjectError(Exception):
+    """Something on the disk that the user has to put right; the message says what and where."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the nearest `pyproject.toml` or `gradvet.toml` says; `path` is None when there is none."""
+
+    config: Config = Config()
+    exclude: tuple[str, ...] = ()
+    path: Path | None = None
+
+    def excludes(self, path: Path) -> bool:
+        """Whether a pattern leaves the path out: by its name, or, with a `/`, by its way from the settings."""
+        if self.path is None:
+            return False
+        way = Path(os.path.relpath(path, self.path.parent)).as_posix()
+        return any(
+            fnmatch.fnmatch(way if "/" in bare else path.name, bare)
+            for pattern in self.exclude
+            if (bare := pattern.rstrip("/"))
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """The text of a file as it stands on the disk, and the encoding it is written in."""
+
+    path: Path
+    text: str
+    encoding: str
+
+    def write(self, text: str) -> None:
+        """Put another text in the file; encoding and byte order mark stay."""
+        try:
+            self.path.write_bytes(text.encode(self.encoding))
+        except OSError as error:
+            raise ProjectError(f"{self.path}: cannot be written: {error.strerror}") from error
+
+
+def read(path: Path) -> File:
+    """Read a file as Python would, but keep its line ends."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise ProjectError(f"{path}: cannot be read: {error.strerror}") from error
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+        return File(path, data.decode(encoding), encoding)
+    except UnicodeDecodeError as error:
+        raise ProjectError(_undecodable(path, data, error)) from error
+    except (SyntaxError, LookupError) as error:
+        try:
+            data.decode("utf-8")
+        except UnicodeDecodeError as inner:
+            raise ProjectError(_undecodable(path, data, inner)) from error
+        raise ProjectError(f"{path}: its first lines name an encoding that Python does not know") from error
+
+
+def _undecodable(path: Path, data: bytes, error: UnicodeDecodeError) -> str:
+    row = data.count(b"\n", 0, error.start) + 1
+    return (
+        f"{path}: line {row} is not {error.encoding.upper()} (byte 0x{data[error.start]:02x}); "
+        "save the file as UTF-8, or name its encoding in the first line: # -*- coding: latin-1 -*-"
+    )
+
+
+@dataclass(slots=True)
+class Project:
+    """Settings and files as they are on the disk now; each folder is asked once."""
+
+    _known: dict[Path, Settings] = field(default_factory=dict)
+
+    def settings(self, path: Path) -> Settings:
+        """The settings for a file or folder: those of the nearest folder above that has some."""
+        folder = path if path.is_dir() else path.parent
+        return self._of_folder(folder.absolute())
+
+    def _of_folder(self, folder: Path) -> Settings:
+        if (known := self._known.get(folder)) is None:
+            known = _settings_in(folder)
+            if known is None:
+                known = Settings() if folder.parent == folder else self._of_folder(folder.parent)
+            self._known[folder] = known
+        return known
+
+    def files(self, paths: Iterable[Path]) -> Iterator[Path | ProjectError]:
+        """The Python files under some paths, each once; an error in the place of what cannot be looked at.
+
+        A path that is given is taken, whatever it is called and wherever it lies.
+        """
+        seen: set[Path] = set()
+        for given in paths:
+            for found in self._under(given):
+                if isinstance(found, ProjectError):
+                    yield found
+                elif (real := found.resolve()) not in seen:
+                    seen.add(real)
+                    yield found
+
+    def _under(self, path: Path) -> Iterator[Path | ProjectError]:
+        if path.is_dir():
+            yield from self._walk(path)
+        elif path.exists():
+            yield path
+        else:
+            yield ProjectError(f"{path}: no such file or folder")
+
+    def _walk(self, folder: Path) -> Iterator[Path | ProjectError]:
+        try:
+            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+        except OSError as error:
+            yield ProjectError(f"{folder}: cannot be read: {error.strerror}")
+            return
+        settings = self.settings(folder)
+        for entry in entries:
+            path = folder / entry.name
+            if entry.name.startswith(".") or entry.name in EXCLUDED or settings.excludes(path):
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                if not (path / "pyvenv.cfg").exists():
+                    yield from self._walk(path)
+            elif entry.name.endswith(".py") and entry.is_file():
+                yield path
+
+
+def _settings_in(folder: Path) -> Settings | None:
+    """The settings that stand in a folder; `gradvet.toml` goes before `pyproject.toml`."""
+    for name, where in (("gradvet.toml", ()), ("pyproject.toml", ("tool", "gradvet"))):
+        path = folder / name
+        if not path.is_file():
+            continue
+        text = read(path).text
+        if where and where[-1] not in text:
+            continue  # not even the word: none of our business, whole or not
+        table = _toml(path, text)
+        for key in where:
+            table = table.get(key) if isinstance(table, Mapping) else None
+        if table is not None:
+            return _settings(path, table, f"{path}: {f'[{chr(46).join(where)}] ' if where else ''}")
+    return None
+
+
+def _toml(path: Path, text: str) -> Any:
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ProjectError(f"{path}: not valid TOML: {error}") from error
+
+
+def _settings(path: Path, table: object, where: str) -> Settings:
+    if not isinstance(table, Mapping):
+        raise ProjectError(f"{where}must be a table")
+    for key in table:
+        if key not in _KEYS:
+            raise ProjectError(f"{where}has no setting `{key}`{did_you_mean(key, _KEYS)}")
+    names = {}
+    for key in _KEYS:
+        value = table.get(key, [])
+        if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+            raise ProjectError(f"{where}`{key}` must be a list of strings, not {value!r}")
+        names[key] = tuple(value)
+    for key in ("select", "ignore"):
+        if (complaint := unknown_rules(names[key])) is not None:
+            raise ProjectError(f"{where}`{key}` names {complaint}")
+    config = Config(frozenset(names["select"]), frozenset(names["ignore"]))
+    return Settings(config, names["exclude"], path)
+
+
+def unknown_rules(names: Iterable[str]) -> str | None:
+    """What is wrong with some names of rules and families, or None."""
+    rules = all_rules().values()
+    known = sorted({rule.name for rule in rules} | {rule.family for rule in rules})
+    for name in names:
+        if name not in known:
+            return f"`{name}`, which is neither a rule nor a family{did_you_mean(name, known)}"
+    return None
+
+
+def did_you_mean(word: str, words: Sequence[str]) -> str:
+    """A question to end a message with; empty when nothing is near."""
+    near = difflib.get_close_matches(word, words, 1)
+    return f"; did you mean `{near[0]}`?" if near else ""

@@ -1,0 +1,40 @@
+"""`backward()` is called on something that holds no graph."""
+
+from collections.abc import Iterator
+
+from gradvet.autograd.domain import NO
+from gradvet.autograd.events import Backward
+from gradvet.finding import Finding, Note, Severity, called_from, code, why
+from gradvet.rules import rule
+
+_STOPPED = {
+    "detach": "{name} stopped the gradient here",
+    "no_grad": "computed here with grad mode off",
+    "data": "`.data` stopped the gradient here",
+    "nondiff": "{name} has no gradient",
+    "item": "made a Python number here",
+    "rewrap": "{name} makes a new tensor without the graph",
+    "numpy": "left torch here",
+    "sample": "`.sample()` has no gradient",
+    "grad": "{name} without `create_graph` gives plain numbers",
+}
+
+
+@rule(Backward, family="cut", severity=Severity.ERROR)
+def check(event: Backward) -> Iterator[Finding]:
+    """Report a backward whose root must not require grad."""
+    if event.root.requires_grad != NO:
+        return
+    root = event.source
+    name = code(root) if root is not None else "this tensor"
+    notes = [
+        Note("cut", _STOPPED.get(cut.kind, "the gradient stops here").format(name=f"`{cut.name}`"), cut.node)
+        for cut in event.cuts
+    ]
+    if not notes:
+        notes = list(why("why", event.root))
+    yield Finding(
+        event.node,
+        f"{name} holds no graph, so `{event.how}` raises: nothing that requires grad leads to it",
+        (*notes[:4], *called_from(event.calls)),
+    )

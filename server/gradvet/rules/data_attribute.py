@@ -1,0 +1,103 @@
+"""`.data` reaches a tensor's storage behind autograd's back."""
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from gradvet.autograd.events import DataUse
+from gradvet.finding import Applicability, Finding, Fix, Note, Severity, called_from, code
+from gradvet.rules import rule
+from gradvet.syntax import edits, rewrite
+from gradvet.syntax.parse import Module
+from gradvet.text import Edit
+
+
+@rule(DataUse, family="alias", severity=Severity.INFO)
+def check(event: DataUse) -> Iterator[Finding]:
+    """Report `.data` by what is done with it: read, or written, and whether a backward needs the old value."""
+    node = event.node if event.write is None else event.write
+    name = code(event.subject) if event.subject is not None else "the tensor"
+    if event.kind == "read":
+        yield Finding(
+            event.node,
+            f"{code(event.node)} reads {name} without autograd; `.detach()` does the same and its writes are seen",
+            (),
+            (_drop(event),) if event.of_grad or event.init else (_detach(event),),
+        )
+        return
+    if event.saved:
+        needs = event.saved[0]
+        yield Finding(
+            node,
+            f"this write through `.data` changes what {code(needs)} saved for backward: the gradient will be wrong, "
+            "and torch cannot see it",
+            (
+                Note("saved", f"by {code(needs)}", needs),
+                Note("note", "`.data` has a version counter of its own, so the check that protects `.detach()` is blind here"),
+                *called_from(event.calls),
+            ),
+            (),
+            Severity.ERROR,
+        )
+        return
+    if event.activation:
+        yield Finding(
+            node,
+            f"this write through `.data` changes {name} and autograd does not know: the gradient flows as if it had not",
+            called_from(event.calls),
+            (),
+            Severity.WARNING,
+        )
+        return
+    fixes = (_drop(event),) if event.of_grad else (_no_grad(event),) if event.plain else ()
+    yield Finding(
+        node,
+        f"this write to {name} goes through `.data`, which torch does not watch; "
+        + ("a gradient has no graph: `.data` is not needed" if event.of_grad else "write under `torch.no_grad()`"),
+        called_from(event.calls),
+        fixes,
+    )
+
+
+def _detach(event: DataUse) -> Fix:
+    def change(module: Module) -> Sequence[Edit]:
+        node = event.node
+        return edits.replace(module, node, f"{module.text(node.value)}.detach()") if isinstance(node, ast.Attribute) else []
+
+    return Fix("Replace `.data` by `.detach()`", "the same value and storage; writes are noticed", Applicability.SAFE, change)
+
+
+def _drop(event: DataUse) -> Fix:
+    def change(module: Module) -> Sequence[Edit]:
+        node = event.node
+        return edits.unwrap(module, node, node.value) if isinstance(node, ast.Attribute) else []
+
+    return Fix("Drop `.data`", "the same effect", Applicability.SAFE, change)
+
+
+def _no_grad(event: DataUse) -> Fix:
+    def change(module: Module) -> Sequence[Edit]:
+        node = event.node
+        if not isinstance(node, ast.Attribute):
+            return []
+        statement = module.statement(event.write or node)
+        spelled, imports = rewrite.torch_name(module, "torch.no_grad")
+        header = f"with {spelled}():"
+        match statement:
+            case ast.Assign(targets=[ast.Attribute(attr="data") as target], value=value):
+                inner = f"{module.text(target.value)}.copy_({module.text(value)})"
+                margin = _margin(module, statement)
+                return [*imports, Edit(module.source.span(statement), f"{header}\n{margin}    {inner}")]
+        return [*imports, *_both(module, statement, node, header)]
+
+    return Fix("Write under torch.no_grad()", "torch sees the write: a backward that needs the old value will raise", Applicability.UNSAFE, change)
+
+
+def _margin(module: Module, statement: ast.stmt) -> str:
+    line = module.source.line(statement.lineno)
+    return line[: len(line) - len(line.lstrip())]
+
+
+def _both(module: Module, statement: ast.stmt, node: ast.Attribute, header: str) -> list[Edit]:
+    """Wrap the statement and drop every `.data` in it that is written."""
+    dropped = edits.unwrap(module, node, node.value)
+    return [*rewrite.wrap_in_with(module, statement, header), *dropped]

@@ -1,0 +1,53 @@
+"""A tensor that still carries its graph is kept in something that outlives the iteration."""
+
+import ast
+from collections.abc import Iterator
+
+from gradvet.autograd.domain import YES
+from gradvet.autograd.events import Retained
+from gradvet.finding import Applicability, Finding, Fix, Note, Severity, called_from, code, why
+from gradvet.rules import rule
+from gradvet.syntax import edits
+
+
+@rule(Retained, family="leak", severity=Severity.ERROR)
+def check(event: Retained) -> Iterator[Finding]:
+    """Report a graph that piles up: an error while its activations stay, a warning when only its nodes do."""
+    value = event.value
+    kept = code(value) if value is not None else "a tensor"
+    freed = event.freed == YES
+    if event.how == "chain":
+        message = f"`{event.holder}` keeps the graph of every iteration: {kept} still carries its graph when it is added"
+    elif event.how == "kept":
+        message = f"`{event.holder}` keeps the graph of the last iteration alive: {kept} still carries it"
+    else:
+        message = f"`{event.holder}` keeps the graph of every iteration: {kept} still carries its graph when it is stored"
+    stays = (
+        "a backward has freed the activations; the nodes of the graph stay"
+        if freed
+        else "no backward frees it: the activations stay as well"
+    )
+    made = f"by `{event.holder}`, which outlives the iteration; {stays}"
+    yield Finding(
+        event.node,
+        message,
+        (*why("why", event.tensor), Note("held", made, event.holder_node), *called_from(event.calls)),
+        tuple(_fixes(value, scalar=event.scalar)) if value is not None and event.fixable else (),
+        Severity.WARNING if freed or event.how == "kept" else Severity.ERROR,
+    )
+
+
+def _fixes(value: ast.expr, *, scalar: bool) -> Iterator[Fix]:
+    yield Fix(
+        "Keep the value, drop the graph",
+        f"{code(value)[:-1]}.detach()`: the same value, stays on the device",
+        Applicability.SAFE,
+        lambda module: edits.after(module, value, ".detach()"),
+    )
+    if scalar:
+        yield Fix(
+            "Keep a Python number",
+            f"{code(value)[:-1]}.item()`: a number; waits for the device at each step",
+            Applicability.UNSAFE,
+            lambda module: edits.after(module, value, ".item()"),
+        )

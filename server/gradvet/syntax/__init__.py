@@ -1,0 +1,1 @@
+"""Python's shape: trees, names and edits. Knows no torch."""

@@ -1,0 +1,96 @@
+"""What a person reads on a place: a diagnostic with its rule's page, an expression with its state."""
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gradvet.analysis import Analysis, Diagnostic
+from gradvet.autograd.facts import ExpressionState
+from gradvet.text import Source, Span
+from gradvet.views.page import rule_url, summary
+from gradvet.views.words import code, state_words
+
+_LINE = "\n\n---\n\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Hover:
+    """A text in Markdown and the span that it speaks of."""
+
+    span: Span
+    markdown: str
+
+
+def hover(analysis: Analysis, offset: int) -> Hover | None:
+    """The diagnostics on a character, then the state of the smallest expression there; None without either.
+
+    Where there is nothing on the character, what ends before it is meant: the cursor may stand behind a word.
+    """
+    return _on(analysis, Span(offset, offset + 1)) or _on(analysis, Span(max(offset - 1, 0), offset))
+
+
+def _on(analysis: Analysis, character: Span) -> Hover | None:
+    source = analysis.source
+    found = sorted(
+        (d for d in analysis.diagnostics if _holds(d.span, character)), key=lambda d: _size(d.span)
+    )
+    parts = [_diagnostic(source, diagnostic) for diagnostic in found]
+    spans = [diagnostic.span for diagnostic in found]
+    if (expression := _smallest(analysis, character)) is not None:
+        node, state = expression
+        parts.append(_expression(analysis, node, state))
+        spans.append(source.span(node))
+    return Hover(min(spans, key=_size), _LINE.join(parts)) if spans else None
+
+
+def _holds(span: Span, character: Span) -> bool:
+    return span.start <= character.start and character.end <= span.end
+
+
+def _size(span: Span) -> int:
+    return span.end - span.start
+
+
+def _smallest(analysis: Analysis, character: Span) -> tuple[ast.AST, ExpressionState] | None:
+    """The smallest expression with a state around the character."""
+    source = analysis.source
+    row, _ = source.row_column(character.start)
+    around = [
+        (_size(span), node, state)
+        for node, state in analysis.facts.states.items()
+        if getattr(node, "lineno", row + 1) <= row <= (getattr(node, "end_lineno", None) or 0)
+        and _holds(span := source.span(node), character)
+    ]
+    if not around:
+        return None
+    _, node, state = min(around, key=lambda found: found[0])
+    return node, state
+
+
+def _diagnostic(source: Source, diagnostic: Diagnostic) -> str:
+    """Message and reasons, then the start of the rule's page."""
+    rule = diagnostic.rule
+    head = f"**{diagnostic.severity.value}** [{rule.name}]({rule_url(rule)}): {diagnostic.message}"
+    notes = [
+        f"- *{note.label}* {_placed(note.text, source.row_column(note.span.start)[0] if note.span else None)}"
+        for note in diagnostic.notes
+    ]
+    return "\n\n".join(part for part in (head, "\n".join(notes), summary(rule.page).strip()) if part)
+
+
+def _expression(analysis: Analysis, node: ast.AST, state: ExpressionState) -> str:
+    """`h` requires grad · not a leaf · …, then the chain of reasons."""
+    head = f"{code(analysis.module.text(node))} {state_words(state.text)}"
+    return "\n".join((head, *_reasons(state)))
+
+
+def _reasons(state: ExpressionState) -> Iterator[str]:
+    if state.reasons:
+        yield ""
+    for text, node in state.reasons:
+        yield f"- {_placed(text, getattr(node, 'lineno', None))}"
+
+
+def _placed(text: str, row: int | None) -> str:
+    """The text with its line, unless it names that line already."""
+    return text if row is None or f"line {row}" in text else f"{text} (line {row})"

@@ -1,0 +1,33 @@
+"""How states are said to people: torch's own words, in one line."""
+
+_SAID = {
+    "requires_grad=YES": "requires grad",
+    "requires_grad=NO": "does not require grad",
+    "requires_grad=MAYBE": "may require grad",
+    "is_leaf=YES": "leaf",
+    "is_leaf=NO": "not a leaf",
+    "is_leaf=MAYBE": "may be a leaf",
+}
+
+
+def state_words(text: str) -> str:
+    """`requires_grad=YES is_leaf=NO grad_fn=AddBackward0` as `requires grad · not a leaf · grad_fn …`.
+
+    A text that is not made of `field=value` is a sentence already and stays as it is.
+    """
+    words = text.split()
+    if not words or not all("=" in word for word in words):
+        return text
+    return " · ".join(_SAID.get(word) or word.replace("=", " ", 1) for word in words)
+
+
+def code(text: str, width: int = 60) -> str:
+    """A code span in Markdown of one line, cut at `width`, whatever backticks the text holds."""
+    line = " ".join(text.split())
+    if len(line) > width:
+        line = line[: width - 1] + "…"
+    ticks = "`"
+    while ticks in line:
+        ticks += "`"
+    pad = " " if "`" in (line[:1], line[-1:]) else ""
+    return f"{ticks}{pad}{line}{pad}{ticks}"

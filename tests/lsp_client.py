@@ -1,0 +1,136 @@
+"""What the sessions in the tests of the server have in common: capabilities, opening, editing, waiting."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from lsprotocol import types as lsp
+from pytest_lsp import LanguageClient
+
+URI = "file:///w/train.py"
+
+
+def capabilities(
+    *,
+    pull: bool = False,
+    encodings: Sequence[str] | None = None,
+    lazy: bool = False,
+    configuration: bool = False,
+) -> lsp.ClientCapabilities:
+    """A client that shows everything."""
+    resolve = lsp.ClientCodeActionResolveOptions(properties=["edit"]) if lazy else None
+    kinds = lsp.ClientCodeActionKindOptions(value_set=[lsp.CodeActionKind.QuickFix])
+    return lsp.ClientCapabilities(
+        general=lsp.GeneralClientCapabilities(position_encodings=encodings),
+        workspace=lsp.WorkspaceClientCapabilities(
+            workspace_edit=lsp.WorkspaceEditClientCapabilities(document_changes=True),
+            configuration=configuration,
+        ),
+        text_document=lsp.TextDocumentClientCapabilities(
+            diagnostic=lsp.DiagnosticClientCapabilities() if pull else None,
+            publish_diagnostics=lsp.PublishDiagnosticsClientCapabilities(
+                related_information=True, code_description_support=True
+            ),
+            code_action=lsp.CodeActionClientCapabilities(
+                code_action_literal_support=lsp.ClientCodeActionLiteralOptions(code_action_kind=kinds),
+                resolve_support=resolve,
+                data_support=lazy,
+            ),
+            hover=lsp.HoverClientCapabilities(content_format=[lsp.MarkupKind.Markdown]),
+        ),
+        notebook_document=lsp.NotebookDocumentClientCapabilities(
+            synchronization=lsp.NotebookDocumentSyncClientCapabilities()
+        ),
+    )
+
+
+async def initialize(client: Any, can: lsp.ClientCapabilities, options: Any = None) -> None:
+    """Introduce the client to the server; what the server can do is kept as `client.result`.
+
+    The client takes registrations, which pytest-lsp's own does not.
+    """
+    client.feature(lsp.CLIENT_REGISTER_CAPABILITY)(lambda params: None)
+    params = lsp.InitializeParams(capabilities=can, root_uri="file:///w", initialization_options=options)
+    client.result = await client.initialize_session(params)
+
+
+def document(uri: str = URI) -> lsp.TextDocumentIdentifier:
+    """The identifier of a document."""
+    return lsp.TextDocumentIdentifier(uri)
+
+
+def did_open(client: LanguageClient, text: str, uri: str = URI) -> None:
+    """Show a text."""
+    item = lsp.TextDocumentItem(uri=uri, language_id="python", version=1, text=text)
+    client.text_document_did_open(lsp.DidOpenTextDocumentParams(text_document=item))
+
+
+def did_change(client: LanguageClient, text: str, version: int, uri: str = URI) -> None:
+    """Put another text in its place."""
+    client.text_document_did_change(
+        lsp.DidChangeTextDocumentParams(
+            text_document=lsp.VersionedTextDocumentIdentifier(uri=uri, version=version),
+            content_changes=[lsp.TextDocumentContentChangeWholeDocument(text)],
+        )
+    )
+
+
+async def pushed(client: LanguageClient, uri: str = URI) -> Sequence[Any]:
+    """The diagnostics that the server sends next."""
+    await asyncio.wait_for(client.wait_for_notification(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS), 20)
+    return client.diagnostics[uri]
+
+
+async def pulled(client: LanguageClient, previous: str | None = None, uri: str = URI) -> Any:
+    """The report that the server gives when it is asked."""
+    params = lsp.DocumentDiagnosticParams(text_document=document(uri), previous_result_id=previous)
+    return await asyncio.wait_for(client.text_document_diagnostic_async(params), 20)
+
+
+async def code_actions(
+    client: LanguageClient,
+    where: lsp.Range,
+    only: Sequence[str] | None = None,
+    diagnostics: Sequence[lsp.Diagnostic] = (),
+    uri: str = URI,
+) -> Sequence[Any]:
+    """The code actions for a range."""
+    context = lsp.CodeActionContext(diagnostics=diagnostics, only=only)
+    params = lsp.CodeActionParams(text_document=document(uri), range=where, context=context)
+    return await asyncio.wait_for(client.text_document_code_action_async(params), 20) or ()
+
+
+async def hover_text(client: LanguageClient, line: int, character: int, uri: str = URI) -> str:
+    """The Markdown of a hover; empty without one."""
+    params = lsp.HoverParams(text_document=document(uri), position=lsp.Position(line, character))
+    found = await asyncio.wait_for(client.text_document_hover_async(params), 20)
+    if found is None:
+        return ""
+    assert isinstance(found.contents, lsp.MarkupContent)
+    return found.contents.value
+
+
+def at(line: int, start: int, end: int) -> lsp.Range:
+    """A range within one line."""
+    return lsp.Range(lsp.Position(line, start), lsp.Position(line, end))
+
+
+def applied(text: str, edits: Sequence[lsp.TextEdit], encoding: str = "utf-16-le") -> str:
+    """The text after edits, reckoned in another way than the server's: in bytes of the client's encoding."""
+    unit = 2 if encoding.startswith("utf-16") else 1
+    lines = [line.encode(encoding) for line in text.split("\n")]
+    starts = [0]
+    for line in lines:
+        starts.append(starts[-1] + len(line) + len("\n".encode(encoding)))
+
+    def offset(position: lsp.Position) -> int:
+        return starts[position.line] + position.character * unit
+
+    whole = text.encode(encoding)
+    for edit in sorted(edits, key=lambda edit: offset(edit.range.start), reverse=True):
+        whole = (
+            whole[: offset(edit.range.start)]
+            + edit.new_text.encode(encoding)
+            + whole[offset(edit.range.end) :]
+        )
+    return whole.decode(encoding)

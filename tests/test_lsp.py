@@ -1,0 +1,201 @@
+"""`python -m gradvet server` as an editor meets it: real engine, real rules, standard input and output."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_lsp
+from lsprotocol import types as lsp
+from pytest_lsp import ClientServerConfig, LanguageClient, client_capabilities
+
+from gradvet.analysis import analyze
+from gradvet.config import Config
+from gradvet.rules import all_rules
+from gradvet.text import Source
+from gradvet.views import summary
+from lsp_client import (
+    applied,
+    capabilities,
+    code_actions,
+    did_change,
+    did_open,
+    hover_text,
+    initialize,
+    pulled,
+    pushed,
+)
+from pages import load
+
+COMMAND = [sys.executable, "-m", "gradvet", "server"]
+CONFIG = ClientServerConfig(server_command=COMMAND)
+RULES = Path(__file__).parent.parent / "server" / "gradvet" / "rules"
+
+
+@pytest_lsp.fixture(config=CONFIG, params=["utf-16", "utf-8"])
+async def client(request: pytest.FixtureRequest, lsp_client: LanguageClient) -> Any:
+    """A client that is sent diagnostics."""
+    await initialize(lsp_client, capabilities(encodings=[request.param]))
+    yield
+    await lsp_client.shutdown_session()
+
+
+@pytest_lsp.fixture(config=CONFIG)
+async def pulling(lsp_client: LanguageClient) -> Any:
+    """A client that asks for diagnostics."""
+    await initialize(lsp_client, capabilities(pull=True, lazy=True))
+    yield
+    await lsp_client.shutdown_session()
+
+
+@pytest_lsp.fixture(
+    config=CONFIG,
+    params=["visual_studio_code@v1.65.2", "neovim@v0.7.0", "neovim@v0.11.0", "emacs@v29.1"],
+)
+async def editor(request: pytest.FixtureRequest, lsp_client: LanguageClient) -> Any:
+    """An editor whose capabilities were recorded."""
+    await initialize(lsp_client, client_capabilities(request.param))
+    yield
+    await lsp_client.shutdown_session()
+
+
+TRAIN = """\
+import torch
+from torch import nn
+
+model = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+total = 0.0
+for _ in range(3):
+    loss = model(torch.randn(8, 4)).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    note = "😋漢é"; total += loss
+"""
+LEAK = 11  # the line of the finding, from 0
+FIXED = TRAIN.replace("+= loss", "+= loss.detach()")
+
+
+def units(text: str, encoding: str) -> int:
+    """Code units of a text, reckoned apart from the server."""
+    return len(text.encode("utf-16-le")) // 2 if encoding == "utf-16" else len(text.encode())
+
+
+@pytest.mark.asyncio
+async def test_a_leak_is_found_explained_and_fixed(client: Any) -> None:
+    encoding = client.result.capabilities.position_encoding
+    did_open(client, TRAIN)
+    [found] = await pushed(client)
+    assert (found.code, found.source, found.range.start.line) == ("graph-retained", "gradvet", LEAK)
+    line = TRAIN.splitlines()[LEAK]
+    assert found.range.start.character == units(line[: line.index("total")], encoding)
+    assert any(related.location.range.start.line == 7 for related in found.related_information)
+
+    told = await hover_text(client, LEAK, found.range.start.character + 1)
+    assert found.message.splitlines()[0] in told
+    assert summary(all_rules()["graph-retained"].page).splitlines()[0] in told
+    assert "reveal_grad" not in told
+
+    fix, *others = [a for a in await code_actions(client, found.range) if a.kind == "quickfix"]
+    assert fix.is_preferred
+    assert not any(other.is_preferred for other in others)
+    fixed = applied(
+        TRAIN, fix.edit.document_changes[0].edits, "utf-16-le" if encoding == "utf-16" else "utf-8"
+    )
+    assert fixed == FIXED
+    did_change(client, fixed, 2)
+    assert list(await pushed(client)) == []
+
+
+@pytest.mark.asyncio
+async def test_ignoring_a_finding_silences_it(pulling: Any) -> None:
+    did_open(pulling, TRAIN)
+    [found] = (await pulled(pulling)).items
+    *_, ignore = await code_actions(pulling, found.range, only=["quickfix"])
+    chosen = await pulling.code_action_resolve_async(ignore)
+    after = applied(TRAIN, chosen.edit.document_changes[0].edits)
+    assert after == TRAIN.replace("+= loss", "+= loss  # gradvet: ignore[graph-retained]")
+    did_change(pulling, after, 2)
+    assert list((await pulled(pulling)).items) == []
+
+
+@pytest.mark.asyncio
+async def test_an_expression_tells_its_state(pulling: Any) -> None:
+    did_open(pulling, TRAIN)
+    told = await hover_text(pulling, 9, 5)
+    assert told.startswith("`loss` requires grad · not a leaf · grad_fn MeanBackward0")
+    assert "(line 8)" in told or "line 8" in told
+
+
+@pytest.mark.asyncio
+async def test_the_server_says_what_the_analyzer_says_on_every_page(pulling: Any) -> None:
+    pages = sorted(RULES.glob("*.md"))
+    assert pages
+    for path in pages:
+        for number, case in enumerate(load(path).cases):
+            uri = f"file:///w/{path.stem}_{number}.py"
+            did_open(pulling, case.program, uri)
+            sent = (await pulled(pulling, uri=uri)).items
+            analysis = analyze(Source(f"/w/{path.stem}_{number}.py", case.program), Config())
+            ours = [
+                (analysis.source.row_column(d.span.start)[0] - 1, d.rule.name) for d in analysis.diagnostics
+            ]
+            assert [(d.range.start.line, d.code) for d in sent] == ours, case.id
+
+
+@pytest.mark.asyncio
+async def test_all_safe_fixes_leave_no_finding_that_had_one(pulling: Any) -> None:
+    text = TRAIN + "    history = []\n    history.append(loss)\n"
+    did_open(pulling, text)
+    where = lsp.Range(lsp.Position(0, 0), lsp.Position(0, 0))
+    [action] = await code_actions(pulling, where, only=["source.fixAll"])
+    chosen = await pulling.code_action_resolve_async(action)
+    after = applied(text, chosen.edit.document_changes[0].edits)
+    assert "total += loss.detach()" in after
+    did_change(pulling, after, 2)
+    assert await code_actions(pulling, where, only=["source.fixAll"]) == ()
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "import torch\ndef f(:\n",
+        "import torch\n\x00\x01\ufffd",
+        "import torch\nx = '\ud83d'\n",
+        "torch" + "(" * 300,
+    ],
+)
+async def test_bad_texts_do_not_stop_it(pulling: Any, text: str) -> None:
+    did_open(pulling, text)
+    await pulled(pulling)
+    await hover_text(pulling, 1, 1)
+    did_change(pulling, TRAIN, 2)
+    assert len((await pulled(pulling)).items) == 1
+
+
+@pytest.mark.asyncio
+async def test_a_broken_line_hides_only_itself(pulling: Any) -> None:
+    did_open(pulling, TRAIN + "\ndef half(:\n")
+    assert [d.code for d in (await pulled(pulling)).items] == ["graph-retained"]
+
+
+@pytest.mark.asyncio
+async def test_editors_as_they_are(editor: Any) -> None:
+    did_open(editor, TRAIN)
+    pulls = editor.result.capabilities.diagnostic_provider is not None
+    [found] = (await pulled(editor)).items if pulls else await pushed(editor)
+    fix, *_ = await code_actions(editor, found.range, diagnostics=[found])
+    if fix.edit is None:
+        fix = await editor.code_action_resolve_async(fix)
+    [change] = fix.edit.document_changes
+    assert applied(TRAIN, change.edits) == FIXED
+
+
+def test_it_ends_when_the_editor_is_gone() -> None:
+    process = subprocess.Popen(COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    process.communicate(timeout=20)
+    assert process.returncode is not None

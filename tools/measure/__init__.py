@@ -1,0 +1,1 @@
+"""Measures torch's autograd behaviour and writes the data file that Gradvet's server reads."""

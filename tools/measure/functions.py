@@ -1,0 +1,76 @@
+"""The functions section: which names it speaks of, and how each is measured."""
+
+import inspect
+from collections.abc import Iterator
+from functools import cache
+
+from tools.measure import opdb, recipes
+from tools.measure.copies import Case
+from tools.measure.execute import head
+from tools.measure.fold import Record, fold
+from tools.measure.names import resolve
+from tools.measure.observe import observe
+from tools.measure.seen import Seen
+from tools.measure.table import aliased
+
+
+@cache
+def known() -> tuple[str, ...]:
+    """Every name that there is a call for."""
+    return tuple(sorted(set(opdb.index()) | set(recipes.index())))
+
+
+def cases(name: str) -> Iterator[Case]:
+    """Every call of a name, first those of the operator database."""
+    yield from opdb.cases(name)
+    yield from recipes.cases(name)
+
+
+def measure(name: str) -> tuple[Record | None, list[Seen], list[str]]:
+    """The record of a name, what it was folded from, and what went wrong on the way."""
+    seen, errors = [], []
+    for case in cases(name):
+        try:
+            seen.append(observe(case))
+        except Exception as error:
+            errors.append(head(error))
+    if not seen:
+        return None, [], errors
+    record = fold(seen)
+    static = resolve(name)
+    if name.startswith("torch.Tensor.") and (
+        isinstance(static, property) or inspect.isgetsetdescriptor(static)
+    ):
+        record["property"] = True
+    return record, seen, errors
+
+
+def related() -> dict[str, list[str]]:
+    """For each name the others that may share its record: function and method, and torch's own aliases."""
+    found: dict[str, list[str]] = {}
+    groups = [opdb.targets(op) for op in opdb.entries()]
+    by_base: dict[str, list[str]] = {}
+    for name in known():
+        by_base.setdefault(name.rpartition(".")[2], []).append(name)
+    for group in [*groups, *by_base.values()]:
+        for name in group:
+            same_kind = [o for o in group if o != name and o.endswith("_") == name.endswith("_")]
+            found.setdefault(name, []).extend(
+                sorted(same_kind, key=lambda o: (o.startswith("torch.Tensor."), o))
+            )
+    return found
+
+
+def section() -> tuple[dict[str, Record], int, dict[str, list[str]]]:
+    """All records, the number of calls behind them, and the names that could not be measured."""
+    found: dict[str, Record] = {}
+    failed: dict[str, list[str]] = {}
+    samples = 0
+    for name in known():
+        record, seen, errors = measure(name)
+        samples += len(seen)
+        if record is None:
+            failed[name] = errors
+        else:
+            found[name] = record
+    return aliased(found, related()), samples, failed

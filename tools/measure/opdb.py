@@ -1,0 +1,173 @@
+"""Cases from torch's own operator database."""
+
+import itertools
+import random
+import zlib
+from collections.abc import Callable, Iterator
+from functools import cache, lru_cache
+from typing import Any
+
+import numpy
+import torch
+from torch.overrides import TorchFunctionMode
+from torch.testing._internal.common_methods_invocations import op_db
+from torch.testing._internal.opinfo.core import OpInfo, SampleInput
+
+from tools.measure.copies import Case
+from tools.measure.names import is_operation, is_public, resolve
+from tools.measure.signature import argument_names, given, parameters
+
+SAMPLES = 6
+# Arguments that make a call another one.
+FORMS = (
+    ("inplace", "true", "inplace"),
+    ("training", "false", "eval"),
+    ("train", "false", "eval"),
+    ("dtype", "other", "dtype"),
+    ("rounding_mode", "str", "rounding"),
+)
+DTYPES = (torch.float64, torch.float32, torch.int64, torch.bool, torch.complex128)
+
+
+def entry(op: OpInfo) -> str:
+    """The name of a database entry, its variant included."""
+    return f"{op.name}|{op.variant_test_name}" if op.variant_test_name else op.name
+
+
+def entries() -> list[OpInfo]:
+    """Every entry of the database that stands for a public name."""
+    return [op for op in op_db if targets(op)]
+
+
+def internal() -> list[str]:
+    """The entries behind no public name."""
+    return sorted(entry(op) for op in op_db if not targets(op))
+
+
+def targets(op: OpInfo) -> list[str]:
+    """The public names that an entry exercises: function, aliases, method, in-place forms."""
+    found = []
+    for base in dict.fromkeys([op.name, *(a.name for a in op.aliases)]):
+        plain = "." not in base
+        method = f"torch.Tensor.{base}"
+        names = [base if base.startswith("torch.") else f"torch.{base}"]
+        if plain and (op.method_variant is not None or resolve(f"torch.{base}") is None):
+            names.append(method)
+        if op.inplace_variant is not None:
+            names += [f"torch.{base}_"] + ([f"{method}_"] if plain else [])
+        found += [n for n in names if is_public(n) and is_operation(resolve(n))]
+    return list(dict.fromkeys(found))
+
+
+@cache
+def index() -> dict[str, list[OpInfo]]:
+    """Which entries exercise a public name."""
+    found: dict[str, list[OpInfo]] = {}
+    for op in entries():
+        for name in targets(op):
+            found.setdefault(name, []).append(op)
+    return found
+
+
+def cases(name: str) -> Iterator[Case]:
+    """The sample calls of a public name, from every entry that exercises it."""
+    for op in _real(index().get(name, [])):
+        for sample in samples(entry(op)):
+            made = _case(name, op, sample)
+            if made is not None:
+                yield made
+
+
+def _real(ops: list[OpInfo]) -> list[OpInfo]:
+    """Without entries for complex tensors only, where there are others."""
+    return [op for op in ops if (_dtype(op) or DTYPES[0]).is_complex is False] or ops
+
+
+@lru_cache(maxsize=64)
+def samples(wanted: str) -> tuple[SampleInput, ...]:
+    """A few samples of an entry, spread over all it offers, the same at every run."""
+    op: Any = next(o for o in op_db if entry(o) == wanted)
+    seed = zlib.crc32(wanted.encode())
+    torch.manual_seed(seed)
+    random.seed(seed)
+    numpy.random.seed(seed)
+    dtype = _dtype(op)
+    if dtype is None:
+        return ()
+    offered = list(itertools.islice(op.sample_inputs("cpu", dtype, requires_grad=False), 80))
+    full = [s for s in offered if all(t.numel() for t in _tensors((s.input, s.args, s.kwargs)))] or offered
+    return tuple(full[:: max(1, len(full) // SAMPLES)][:SAMPLES])
+
+
+def _dtype(op: Any) -> torch.dtype | None:
+    supported = set(op.supported_dtypes("cpu"))
+    trained = set(op.supported_backward_dtypes("cpu")) if op.supports_autograd else set()
+    for dtype in (*(d for d in DTYPES[:2] if d in trained), *DTYPES):
+        if dtype in supported:
+            return dtype
+    return None
+
+
+def _tensors(value: Any) -> Iterator[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _tensors(item)
+    elif isinstance(value, dict):
+        yield from _tensors(list(value.values()))
+
+
+def _case(name: str, op: OpInfo, sample: SampleInput) -> Case | None:
+    public: Any = resolve(name)
+    args, kwargs = (sample.input, *sample.args), dict(sample.kwargs)
+    base = name.rpartition(".")[2]
+    variant = _variant(name, op)
+    if variant is not public:  # the entry may wrap it: learn the real arguments
+        caught = _caught(variant, public, args, kwargs)
+        if caught is None and resolve(f"torch.{op.name}") not in (None, op.op):
+            return None
+        args, kwargs = caught if caught is not None else (args, kwargs)
+    if name.startswith("torch.Tensor.") and not isinstance(args[0], torch.Tensor):
+        return None
+    call: Callable[..., Any] = public if callable(public) else lambda self: getattr(self, base)
+    given_kinds = given(name, args, kwargs)
+    form = next((form for p, kind, form in FORMS if given_kinds.get(p) == kind), "")
+    promotes = any(isinstance(v, float) for v in (*args, *kwargs.values()))
+    names = tuple(argument_names(name, args))
+    return Case(name, call, args, kwargs, names, parameters(name), form, given_kinds, promotes)
+
+
+def _variant(name: str, op: OpInfo) -> Any:
+    """The callable of an entry that leads to this name."""
+    inplace = name.endswith("_") and not name.endswith("__")
+    if name.startswith("torch.Tensor."):
+        found = op.inplace_variant if inplace else op.method_variant
+        return found if found is not None else op.op
+    return op.inplace_variant if inplace and op.inplace_variant is not None else op.op
+
+
+class _Catch(TorchFunctionMode):
+    """Notes the arguments of the first call of one function."""
+
+    def __init__(self, wanted: Any) -> None:
+        super().__init__()
+        self.wanted = wanted
+        self.found: tuple[tuple[Any, ...], dict[str, Any]] | None = None
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if self.found is None and func == self.wanted:
+            self.found = args, dict(kwargs or {})
+        return func(*args, **(kwargs or {}))
+
+
+def _caught(
+    wrapper: Callable[..., Any], wanted: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+    with _Catch(wanted) as catch:
+        try:
+            wrapper(*args, **kwargs)
+        except Exception:
+            return None
+    found: tuple[tuple[Any, ...], dict[str, Any]] | None = catch.found
+    return found
