@@ -1,11 +1,14 @@
 """What the sessions in the tests of the server have in common: capabilities, opening, editing, waiting."""
 
 import asyncio
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
+import pytest_lsp
 from lsprotocol import types as lsp
-from pytest_lsp import LanguageClient
+from pytest_lsp import ClientServerConfig, LanguageClient
+
+Fixture = TypeVar("Fixture", bound=Callable[..., Any])
 
 URI = "file:///w/train.py"
 
@@ -42,6 +45,13 @@ def capabilities(
             synchronization=lsp.NotebookDocumentSyncClientCapabilities()
         ),
     )
+
+
+def session(command: Sequence[str], params: Sequence[str] | None = None) -> Callable[[Fixture], Fixture]:
+    """Make a fixture of a session with a server that is started for it."""
+    config = ClientServerConfig(server_command=list(command))
+    decorate: Callable[[Fixture], Fixture] = pytest_lsp.fixture(config=config, params=params)
+    return decorate
 
 
 async def initialize(client: Any, can: lsp.ClientCapabilities, options: Any = None) -> None:
@@ -115,22 +125,36 @@ def at(line: int, start: int, end: int) -> lsp.Range:
     return lsp.Range(lsp.Position(line, start), lsp.Position(line, end))
 
 
-def applied(text: str, edits: Sequence[lsp.TextEdit], encoding: str = "utf-16-le") -> str:
+_CODECS = {"utf-8": ("utf-8", 1), "utf-16": ("utf-16-le", 2), "utf-32": ("utf-32-le", 4)}
+
+
+def units(text: str, encoding: str) -> int:
+    """The code units of a text, reckoned in another way than the server's."""
+    codec, size = _CODECS[encoding]
+    return len(text.encode(codec)) // size
+
+
+def edits_of(action: Any, uri: str = URI) -> Sequence[Any]:
+    """The edits of a code action, in whichever of the two shapes the client takes them."""
+    if action.edit.document_changes is None:
+        return list(action.edit.changes[uri])
+    [change] = action.edit.document_changes
+    assert change.text_document.uri == uri
+    return list(change.edits)
+
+
+def applied(text: str, edits: Sequence[lsp.TextEdit], encoding: str = "utf-16") -> str:
     """The text after edits, reckoned in another way than the server's: in bytes of the client's encoding."""
-    unit = 2 if encoding.startswith("utf-16") else 1
-    lines = [line.encode(encoding) for line in text.split("\n")]
+    codec, size = _CODECS[encoding]
     starts = [0]
-    for line in lines:
-        starts.append(starts[-1] + len(line) + len("\n".encode(encoding)))
+    for line in text.split("\n"):
+        starts.append(starts[-1] + len(f"{line}\n".encode(codec)))
 
     def offset(position: lsp.Position) -> int:
-        return starts[position.line] + position.character * unit
+        return starts[position.line] + position.character * size
 
-    whole = text.encode(encoding)
+    whole = text.encode(codec)
     for edit in sorted(edits, key=lambda edit: offset(edit.range.start), reverse=True):
-        whole = (
-            whole[: offset(edit.range.start)]
-            + edit.new_text.encode(encoding)
-            + whole[offset(edit.range.end) :]
-        )
-    return whole.decode(encoding)
+        start, end = offset(edit.range.start), offset(edit.range.end)
+        whole = whole[:start] + edit.new_text.encode(codec) + whole[end:]
+    return whole.decode(codec)

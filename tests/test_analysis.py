@@ -46,7 +46,9 @@ def lost(event: Event) -> Iterator[Finding]:
     match event.node:
         case ast.Call(func=ast.Name(id="lost") as name, args=[first, *_]):
             fix = Fix("Find it", "", Applicability.SAFE, lambda module: edits.replace(module, name, "found"))
-            yield Finding(event.node, "`lost` loses it", (Note("why", "this", first), Note("held", "there")), (fix,))
+            yield Finding(
+                event.node, "`lost` loses it", (Note("why", "this", first), Note("held", "there")), (fix,)
+            )
 
 
 def shouted(event: Event) -> Iterator[Finding]:
@@ -72,7 +74,9 @@ RULES = [
 ]
 
 
-def looked_at(monkeypatch: pytest.MonkeyPatch, text: str, rules: Sequence[Rule] = RULES, **config: set[str]) -> Analysis:
+def looked_at(
+    monkeypatch: pytest.MonkeyPatch, text: str, rules: Sequence[Rule] = RULES, **config: set[str]
+) -> Analysis:
     """An analysis by the engine and the rules above."""
     monkeypatch.setattr(gradvet.analysis, "run", run)
     monkeypatch.setattr(gradvet.analysis, "all_rules", lambda: {rule.name: rule for rule in rules})
@@ -82,7 +86,12 @@ def looked_at(monkeypatch: pytest.MonkeyPatch, text: str, rules: Sequence[Rule] 
 def told(analysis: Analysis) -> list[tuple[int, str, str, str]]:
     """Row, severity, rule and message of each diagnostic."""
     return [
-        (analysis.source.row_column(found.span.start)[0], found.severity.value, found.rule.name, found.message)
+        (
+            analysis.source.row_column(found.span.start)[0],
+            found.severity.value,
+            found.rule.name,
+            found.message,
+        )
         for found in analysis.diagnostics
     ]
 
@@ -117,7 +126,9 @@ def test_notes_have_places_and_fixes_have_edits(monkeypatch: pytest.MonkeyPatch)
         ({"select": {"leak", "mode"}, "ignore": {"lost-thing"}}, ["shouted-name"]),
     ],
 )
-def test_only_chosen_rules_are_asked(monkeypatch: pytest.MonkeyPatch, config: dict[str, set[str]], names: list[str]) -> None:
+def test_only_chosen_rules_are_asked(
+    monkeypatch: pytest.MonkeyPatch, config: dict[str, set[str]], names: list[str]
+) -> None:
     """By their own names or by that of their family."""
     analysis = looked_at(monkeypatch, "import torch\nlost(A)\n", **config)
     assert names == [found.rule.name for found in analysis.diagnostics]
@@ -190,7 +201,9 @@ def test_an_engine_that_fails_leaves_the_syntax(
 
 def test_the_answer_depends_on_nothing_but_the_text() -> None:
     """Twice the same text gives twice the same diagnostics, in the same order."""
-    source = Source("x.py", "import torch\nx = torch.ones(3, requires_grad=True)\ny = x * 2\nprint(y.numpy(), y.data)\n")
+    source = Source(
+        "x.py", "import torch\nx = torch.ones(3, requires_grad=True)\ny = x * 2\nprint(y.numpy(), y.data)\n"
+    )
     once, again = analyze(source), analyze(source)
     assert told(once) == told(again)
     assert told(once)

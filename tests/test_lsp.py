@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import pytest_lsp
 from lsprotocol import types as lsp
-from pytest_lsp import ClientServerConfig, LanguageClient, client_capabilities
+from pytest_lsp import LanguageClient, client_capabilities
 
 from gradvet.analysis import analyze
 from gradvet.config import Config
@@ -21,19 +20,21 @@ from lsp_client import (
     code_actions,
     did_change,
     did_open,
+    edits_of,
     hover_text,
     initialize,
     pulled,
     pushed,
+    session,
+    units,
 )
 from pages import load
 
 COMMAND = [sys.executable, "-m", "gradvet", "server"]
-CONFIG = ClientServerConfig(server_command=COMMAND)
 RULES = Path(__file__).parent.parent / "server" / "gradvet" / "rules"
 
 
-@pytest_lsp.fixture(config=CONFIG, params=["utf-16", "utf-8"])
+@session(COMMAND, params=["utf-16", "utf-8"])
 async def client(request: pytest.FixtureRequest, lsp_client: LanguageClient) -> Any:
     """A client that is sent diagnostics."""
     await initialize(lsp_client, capabilities(encodings=[request.param]))
@@ -41,7 +42,7 @@ async def client(request: pytest.FixtureRequest, lsp_client: LanguageClient) -> 
     await lsp_client.shutdown_session()
 
 
-@pytest_lsp.fixture(config=CONFIG)
+@session(COMMAND)
 async def pulling(lsp_client: LanguageClient) -> Any:
     """A client that asks for diagnostics."""
     await initialize(lsp_client, capabilities(pull=True, lazy=True))
@@ -49,10 +50,7 @@ async def pulling(lsp_client: LanguageClient) -> Any:
     await lsp_client.shutdown_session()
 
 
-@pytest_lsp.fixture(
-    config=CONFIG,
-    params=["visual_studio_code@v1.65.2", "neovim@v0.7.0", "neovim@v0.11.0", "emacs@v29.1"],
-)
+@session(COMMAND, params=["visual_studio_code@v1.65.2", "neovim@v0.7.0", "neovim@v0.11.0", "emacs@v29.1"])
 async def editor(request: pytest.FixtureRequest, lsp_client: LanguageClient) -> Any:
     """An editor whose capabilities were recorded."""
     await initialize(lsp_client, client_capabilities(request.param))
@@ -78,11 +76,6 @@ LEAK = 11  # the line of the finding, from 0
 FIXED = TRAIN.replace("+= loss", "+= loss.detach()")
 
 
-def units(text: str, encoding: str) -> int:
-    """Code units of a text, reckoned apart from the server."""
-    return len(text.encode("utf-16-le")) // 2 if encoding == "utf-16" else len(text.encode())
-
-
 @pytest.mark.asyncio
 async def test_a_leak_is_found_explained_and_fixed(client: Any) -> None:
     encoding = client.result.capabilities.position_encoding
@@ -101,9 +94,7 @@ async def test_a_leak_is_found_explained_and_fixed(client: Any) -> None:
     fix, *others = [a for a in await code_actions(client, found.range) if a.kind == "quickfix"]
     assert fix.is_preferred
     assert not any(other.is_preferred for other in others)
-    fixed = applied(
-        TRAIN, fix.edit.document_changes[0].edits, "utf-16-le" if encoding == "utf-16" else "utf-8"
-    )
+    fixed = applied(TRAIN, edits_of(fix), encoding)
     assert fixed == FIXED
     did_change(client, fixed, 2)
     assert list(await pushed(client)) == []
@@ -115,7 +106,7 @@ async def test_ignoring_a_finding_silences_it(pulling: Any) -> None:
     [found] = (await pulled(pulling)).items
     *_, ignore = await code_actions(pulling, found.range, only=["quickfix"])
     chosen = await pulling.code_action_resolve_async(ignore)
-    after = applied(TRAIN, chosen.edit.document_changes[0].edits)
+    after = applied(TRAIN, edits_of(chosen))
     assert after == TRAIN.replace("+= loss", "+= loss  # gradvet: ignore[graph-retained]")
     did_change(pulling, after, 2)
     assert list((await pulled(pulling)).items) == []
@@ -152,7 +143,7 @@ async def test_all_safe_fixes_leave_no_finding_that_had_one(pulling: Any) -> Non
     where = lsp.Range(lsp.Position(0, 0), lsp.Position(0, 0))
     [action] = await code_actions(pulling, where, only=["source.fixAll"])
     chosen = await pulling.code_action_resolve_async(action)
-    after = applied(text, chosen.edit.document_changes[0].edits)
+    after = applied(text, edits_of(chosen))
     assert "total += loss.detach()" in after
     did_change(pulling, after, 2)
     assert await code_actions(pulling, where, only=["source.fixAll"]) == ()
@@ -191,8 +182,7 @@ async def test_editors_as_they_are(editor: Any) -> None:
     fix, *_ = await code_actions(editor, found.range, diagnostics=[found])
     if fix.edit is None:
         fix = await editor.code_action_resolve_async(fix)
-    [change] = fix.edit.document_changes
-    assert applied(TRAIN, change.edits) == FIXED
+    assert applied(TRAIN, edits_of(fix), editor.result.capabilities.position_encoding) == FIXED
 
 
 def test_it_ends_when_the_editor_is_gone() -> None:

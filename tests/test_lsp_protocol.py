@@ -8,9 +8,8 @@ from typing import Any
 
 import pygls.exceptions
 import pytest
-import pytest_lsp
 from lsprotocol import types as lsp
-from pytest_lsp import ClientServerConfig, LanguageClient, client_capabilities
+from pytest_lsp import LanguageClient, client_capabilities
 
 from lsp_client import (
     URI,
@@ -21,19 +20,19 @@ from lsp_client import (
     did_change,
     did_open,
     document,
+    edits_of,
     hover_text,
     initialize,
     pulled,
     pushed,
+    session,
 )
 
-CONFIG = ClientServerConfig(
-    server_command=[sys.executable, str(Path(__file__).parent / "fake_server.py")],
-)
+COMMAND = [sys.executable, str(Path(__file__).parent / "fake_server.py")]
 pytestmark = pytest.mark.asyncio
 
 
-@pytest_lsp.fixture(config=CONFIG)
+@session(COMMAND)
 async def pushing(lsp_client: LanguageClient) -> Any:
     """A client that is sent diagnostics and counts in UTF-16."""
     await initialize(lsp_client, capabilities())
@@ -41,7 +40,7 @@ async def pushing(lsp_client: LanguageClient) -> Any:
     await lsp_client.shutdown_session()
 
 
-@pytest_lsp.fixture(config=CONFIG)
+@session(COMMAND)
 async def pulling(lsp_client: LanguageClient) -> Any:
     """A client that asks for diagnostics, resolves edits and counts in UTF-8."""
     can = capabilities(pull=True, lazy=True, encodings=["utf-8", "utf-16"])
@@ -50,7 +49,7 @@ async def pulling(lsp_client: LanguageClient) -> Any:
     await lsp_client.shutdown_session()
 
 
-@pytest_lsp.fixture(config=CONFIG)
+@session(COMMAND)
 async def configured(lsp_client: LanguageClient) -> Any:
     """A client that has settings and is asked for them."""
     lsp_client.set_configuration({"gradvet": {"ignore": ["lost-graph"]}})
@@ -59,7 +58,7 @@ async def configured(lsp_client: LanguageClient) -> Any:
     await lsp_client.shutdown_session()
 
 
-@pytest_lsp.fixture(config=CONFIG)
+@session(COMMAND)
 async def plain(lsp_client: LanguageClient) -> Any:
     """A client that can do next to nothing, with settings at the start."""
     options = {"settings": {"gradvet": {"ignore": "lost-graph, other"}}}
@@ -68,10 +67,7 @@ async def plain(lsp_client: LanguageClient) -> Any:
     await lsp_client.shutdown_session()
 
 
-@pytest_lsp.fixture(
-    config=CONFIG,
-    params=["visual_studio_code_v1.65.2", "neovim_v0.7.0", "neovim_v0.11.0", "emacs_v29.1"],
-)
+@session(COMMAND, params=["visual_studio_code_v1.65.2", "neovim_v0.7.0", "neovim_v0.11.0", "emacs_v29.1"])
 async def known(request: pytest.FixtureRequest, lsp_client: LanguageClient) -> Any:
     """An editor whose capabilities were recorded."""
     name, version = request.param.rsplit("_v", 1)
@@ -189,8 +185,7 @@ async def test_edits_are_made_only_for_the_action_that_is_chosen(pulling: Any) -
     offered = await code_actions(pulling, found.range, only=["quickfix"])
     assert [action.edit for action in offered] == [None, None]
     chosen = await pulling.code_action_resolve_async(offered[0])
-    [change] = chosen.edit.document_changes
-    assert applied(TEXT, change.edits, "utf-8") == TEXT.replace("lost", "found")
+    assert applied(TEXT, edits_of(chosen), "utf-8") == TEXT.replace("lost", "found")
 
     did_change(pulling, TEXT + "# the action is from before this\n", 2)
     stale = await pulling.code_action_resolve_async(offered[0])
@@ -204,8 +199,7 @@ async def test_all_safe_fixes_at_once(pulling: Any) -> None:
         [action] = await code_actions(pulling, at(0, 0, 0), only=[asked])
         assert action.kind == "source.fixAll.gradvet"
     chosen = await pulling.code_action_resolve_async(action)
-    [change] = chosen.edit.document_changes
-    assert applied(text, change.edits, "utf-8") == text.replace("lost", "found")
+    assert applied(text, edits_of(chosen), "utf-8") == text.replace("lost", "found")
     assert await code_actions(pulling, at(0, 0, 0), only=["refactor", "source.organizeImports"]) == ()
     did_change(pulling, "found()\n", 2)
     assert await code_actions(pulling, at(0, 0, 0), only=["source.fixAll"]) == ()
@@ -327,8 +321,8 @@ async def test_editors_as_they_are(known: Any) -> None:
     fix, *_ = await code_actions(known, found.range, diagnostics=[found])
     if fix.edit is None:
         fix = await known.code_action_resolve_async(fix)
-    edits = fix.edit.document_changes[0].edits if fix.edit.document_changes else fix.edit.changes[URI]
-    assert [edit.new_text for edit in edits] == ["found("]
+    encoding = known.result.capabilities.position_encoding
+    assert applied(TEXT, edits_of(fix), encoding) == TEXT.replace("lost", "found")
     assert "loses the graph" in await hover_text(known, 1, found.range.start.character)
 
 
@@ -358,7 +352,8 @@ async def test_typing_does_not_pile_up_work(pulling: Any, speed: str) -> None:
         asked.append(asyncio.wrap_future(request))
         await asyncio.sleep(0.03)
         pauses.append(time.monotonic() - began)
-    *earlier, last = await asyncio.wait_for(asyncio.gather(*asked, return_exceptions=True), 20)
+    answers: list[Any] = await asyncio.wait_for(asyncio.gather(*asked, return_exceptions=True), 20)
+    *earlier, last = answers
     assert len(last.items) == 1
     cancelled = [isinstance(answer, pygls.exceptions.JsonRpcRequestCancelled) for answer in earlier]
     assert all(gone or answer.items for gone, answer in zip(cancelled, earlier, strict=True))

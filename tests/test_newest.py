@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 from lsprotocol import types as lsp
@@ -23,13 +24,14 @@ class Bench:
 
     def __init__(self, settle: float = 0.0) -> None:
         self.documents = Documents(Encoding())
-        self.newest = Newest(self.documents, self.analyze, settle)
+        self.newest = Newest(self.documents, lambda document: partial(self.analyze, document), settle)
         self.leave = threading.Event()
         self.begun: list[str] = []
         self.at_once = 0
         self.most_at_once = 0
 
     def analyze(self, document: Document) -> Analysis:
+        """Note what is asked for, and wait for leave."""
         self.begun.append(document.text)
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
@@ -38,13 +40,16 @@ class Bench:
         return analyze_lost(Source(document.path, document.text))
 
     def open(self, text: str, uri: str = URI) -> None:
+        """Show a text."""
         self.documents.open(lsp.TextDocumentItem(uri, "python", 1, text))
 
     def edit(self, text: str, version: int = 2) -> None:
+        """Put another text in its place."""
         changes = [lsp.TextDocumentContentChangeWholeDocument(text)]
         self.documents.change(lsp.VersionedTextDocumentIdentifier(version, URI), changes)
 
     def ask(self, uri: str = URI) -> "asyncio.Task[tuple[Document, Analysis] | None]":
+        """Ask for the analysis, as a request does."""
         return asyncio.ensure_future(self.newest.analysis(uri))
 
 
@@ -52,7 +57,7 @@ async def until(holds: Callable[[], bool]) -> None:
     """Wait until something holds, but not for ever."""
 
     async def wait() -> None:
-        while not holds():
+        while not holds():  # noqa: ASYNC110  what is waited for happens in a thread
             await asyncio.sleep(0)
 
     await asyncio.wait_for(wait(), 10)
@@ -166,7 +171,7 @@ async def test_a_text_that_fails_fails_once(caplog: pytest.LogCaptureFixture) ->
         tried.append(document.text)
         raise RecursionError
 
-    newest = Newest(documents, fail)
+    newest = Newest(documents, lambda document: partial(fail, document))
     documents.open(lsp.TextDocumentItem(URI, "python", 1, "x"))
     assert await newest.analysis(URI) is None
     assert await newest.analysis(URI) is None

@@ -76,9 +76,17 @@ AFTER = [
     ("x[a + b]", "a + b", "x[(a + b).detach()]"),
     ("x = (  # why\n    a\n    + b  # )\n)", "a\n    + b", "x = (  # why\n    a\n    + b  # )\n).detach()"),
     ("f(\n    a\n    + b  # sum\n)", "a\n    + b", "f(\n    (a\n    + b).detach()  # sum\n)"),
-    ("x = (\n    net(a)\n    .cpu()  # move\n)", "net(a)\n    .cpu()", "x = (\n    net(a)\n    .cpu().detach()  # move\n)"),
+    (
+        "x = (\n    net(a)\n    .cpu()  # move\n)",
+        "net(a)\n    .cpu()",
+        "x = (\n    net(a)\n    .cpu().detach()  # move\n)",
+    ),
     ("x = a + \\\n    b", "a + \\\n    b", "x = (a + \\\n    b).detach()"),
-    ("s = '汉字🔥'; x = 损失 + 🔥".replace("🔥", "b", 2)[:-1] + "b", "损失 + b", "s = '汉字b'; x = (损失 + b).detach()"),
+    (
+        "s = '汉字🔥'; x = 损失 + 🔥".replace("🔥", "b", 2)[:-1] + "b",
+        "损失 + b",
+        "s = '汉字b'; x = (损失 + b).detach()",
+    ),
     ("s = '(🔥'; x = a + b; t = ')'", "a + b", "s = '(🔥'; x = (a + b).detach(); t = ')'"),
     ("print(f'{(a + b)} 🔥 {c}')", "c", "print(f'{(a + b)} 🔥 {c.detach()}')"),
     ("\ufeffx = a + b\r\n", "a + b", "\ufeffx = (a + b).detach()\r\n"),
@@ -158,7 +166,10 @@ def test_a_method_call_is_dropped(text: str, expected: str) -> None:
         ("y = x.numpy()", "y = x.detach().numpy()"),
         ("y = x.float().cpu().numpy()", "y = x.float().detach().cpu().numpy()"),
         ("y = (a + b).cpu().numpy()", "y = (a + b).detach().cpu().numpy()"),
-        ("y = (\n    x\n    .cpu()  # move\n    .numpy()\n)", "y = (\n    x.detach()\n    .cpu()  # move\n    .numpy()\n)"),
+        (
+            "y = (\n    x\n    .cpu()  # move\n    .numpy()\n)",
+            "y = (\n    x.detach()\n    .cpu()  # move\n    .numpy()\n)",
+        ),
     ],
 )
 def test_a_trailer_goes_into_a_chain(text: str, expected: str) -> None:
@@ -246,7 +257,10 @@ def test_a_trailer_changes_nothing_else_anywhere() -> None:
     for path in rng.sample(FILES, 25):
         module = module_of(path.read_text(encoding="utf-8"))
         inside_strings = {
-            node for string in ast.walk(module.tree) if isinstance(string, ast.JoinedStr) for node in ast.walk(string)
+            node
+            for string in ast.walk(module.tree)
+            if isinstance(string, ast.JoinedStr)
+            for node in ast.walk(string)
         }
         nodes = [
             node

@@ -44,7 +44,7 @@ def test_comments_and_strings_are_told_apart(text: str, expected: list[str]) -> 
 
 def test_the_skeleton_shows_code_alone() -> None:
     """It has the same length, so offsets mean the same in both."""
-    text = "f('(', \"\"\"\n)\"\"\")  # )\nx"
+    text = 'f(\'(\', """\n)""")  # )\nx'
     assert "f(___, ________)     \nx" == skeleton(text)
 
 

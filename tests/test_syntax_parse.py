@@ -54,33 +54,53 @@ BROKEN = {
     "a header": ("def f(x\n    return x\n\ndef g():\n    pass\n", ["g"], [1]),
     "a header without a body": ("def f(x):\n\ndef g():\n    pass\n", ["g"], [1]),
     "a statement of a loop in a method": (
-        "class A:\n    def f(self):\n        for x in y:\n            x.\n            z = 1\n"
-        "    async def g(self): pass\n",
+        (
+            "class A:\n    def f(self):\n        for x in y:\n            x.\n            z = 1\n"
+            "    async def g(self): pass\n"
+        ),
         ["f", "g"],
         [4],
     ),
     "a clause's body": (
-        "def f():\n    try:\n        a = 1\n    except E as e:\n        b = = 2\n    else:\n        c = 3\n"
-        "    finally:\n        d = 4\n    if a:\n        e = 5\n    elif b:\n        f = ]\n    else:\n        g = 6\n",
+        (
+            "def f():\n    try:\n        a = 1\n    except E as e:\n        b = = 2\n    else:\n        c = 3\n"
+            "    finally:\n        d = 4\n    if a:\n        e = 5\n    elif b:\n        f = ]\n    else:\n        g = 6\n"
+        ),
         ["f"],
         [5, 13],
     ),
-    "a case's body": ("def f(x):\n    match x:\n        case 1:\n            a = \n        case _: pass\n", ["f"], [4]),
+    "a case's body": (
+        "def f(x):\n    match x:\n        case 1:\n            a = \n        case _: pass\n",
+        ["f"],
+        [4],
+    ),
     "a decorator": ("@a(\ndef f(): pass\n\n@b\ndef g(): pass\n", ["g"], [1]),
     "under a decorator": ("@a(\n    1,\n)\ndef f():\n    x = )\n    y = 2\n", ["f"], [5]),
     "a string without an end": ("x = 'abc\n\ndef f():\n    '''Doc.'''\n", ["f"], [1]),
-    "a long string without an end": ("x = '''abc\n\ndef f():\n    \"\"\"Doc.\"\"\"\n", ["f"], [1]),
+    "a long string without an end": ('x = \'\'\'abc\n\ndef f():\n    """Doc."""\n', ["f"], [1]),
     "after a string with lines at the margin": (
         "def f():\n    x = '''\nnot code\n  else: ( \n'''\n    y = (\n    return x\n\ndef g(): pass\n",
         ["f", "g"],
         [6],
     ),
     "an indented first line": ("  x = 1\ndef f(): pass\n", ["f"], [1]),
-    "an indentation that comes from nowhere": ("def f():\n    a = 1\n        b = 2\n    return a\n", ["f"], [3]),
-    "an indentation that leads to nowhere": ("def f():\n        a = 1\n    b = 2\ndef g(): pass\n", ["f", "g"], [3]),
+    "an indentation that comes from nowhere": (
+        "def f():\n    a = 1\n        b = 2\n    return a\n",
+        ["f"],
+        [3],
+    ),
+    "an indentation that leads to nowhere": (
+        "def f():\n        a = 1\n    b = 2\ndef g(): pass\n",
+        ["f", "g"],
+        [3],
+    ),
     "tabs and spaces mixed": ("def f():\n\tif x:\n\t\ta = (\n\t\tb = 1\n\treturn b\n", ["f"], [3]),
     "statements joined by a backslash": ("def f():\n    a = 1 + \\\n    else 2\n    return a\n", ["f"], [3]),
-    "a multi-line header": ("class A(\n    B,\n):\n    def f(\n        self,\n    ) -> int:\n        x = (\n        y\n", ["f"], [7]),
+    "a multi-line header": (
+        "class A(\n    B,\n):\n    def f(\n        self,\n    ) -> int:\n        x = (\n        y\n",
+        ["f"],
+        [7],
+    ),
     "Python 2": ("def f():\n    print 'x'\n    exec 'y'\n\ndef g(): pass\n", ["f", "g"], [2, 3]),
     "beside wide characters": ("def f():\n    s = '汉字🔥'; loss = net(s)\n    t = '🔥' +\n", ["f"], [3]),
     "CRLF": ("def f():\r\n    x = (\r\n    y = 1\r\n\r\ndef g(): pass\r\n", ["f", "g"], [2]),
@@ -91,7 +111,11 @@ BROKEN = {
     "a digit too many": ("def f(): pass\nx = " + "1" * 5000 + "\n", ["f"], [2]),
     "brackets too deep": ("def f(): pass\nx = " + "(" * 300 + ")" * 300 + "\n", ["f"], [2]),
     "operators too deep": ("def f(): pass\nx = " + "-" * 100_000 + "1\n", ["f"], [2]),
-    "merge marks": ("def f():\n<<<<<<< HEAD\n    x = 1\n=======\n    x = 2\n>>>>>>> b\n    y = 3\n\ndef g(): pass\n", ["g"], None),
+    "merge marks": (
+        "def f():\n<<<<<<< HEAD\n    x = 1\n=======\n    x = 2\n>>>>>>> b\n    y = 3\n\ndef g(): pass\n",
+        ["g"],
+        None,
+    ),
 }
 
 
@@ -137,7 +161,11 @@ def test_what_is_no_python_at_all_is_given_up_early() -> None:
 
 
 STDLIB = Path(sysconfig.get_path("stdlib"))
-FILES = [path for name in ("asyncio", "email", "json", "unittest", "logging", ".") for path in sorted((STDLIB / name).glob("*.py"))]
+FILES = [
+    path
+    for name in ("asyncio", "email", "json", "unittest", "logging", ".")
+    for path in sorted((STDLIB / name).glob("*.py"))
+]
 
 
 def whole(path: Path) -> str:
@@ -173,7 +201,26 @@ def mangled(text: str, rng: random.Random) -> str:
     """The text with several random things done to it."""
     for _ in range(rng.randint(1, 8)):
         at = rng.randint(0, len(text))
-        insert = rng.choice(["", '"""', "'", "(", ")", "\n", "\\", ":", "\0", "{", "\t", "\f", "\ufeff", "🔥", "\ud800", "    "])
+        insert = rng.choice(
+            [
+                "",
+                '"""',
+                "'",
+                "(",
+                ")",
+                "\n",
+                "\\",
+                ":",
+                "\0",
+                "{",
+                "\t",
+                "\f",
+                "\ufeff",
+                "🔥",
+                "\ud800",
+                "    ",
+            ]
+        )
         text = text[:at] + insert + text[at + rng.choice([0, 1, 5, 60]) :]
     return text
 

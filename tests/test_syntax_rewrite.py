@@ -6,6 +6,7 @@ import random
 import subprocess
 import sys
 import sysconfig
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,7 @@ def wrapped(text: str) -> str:
 
 def changed(module: Module, edits: list[Edit]) -> str:
     """The text after some edits, none of which stands where another does; it must parse."""
-    for before, after in zip(edits, edits[1:], strict=False):
+    for before, after in pairwise(edits):
         assert before.span.end < after.span.start
     text = apply(module.source.text, edits)
     ast.parse(Source("x.py", text).readable)
@@ -137,8 +138,14 @@ def test_statements_go_under_a_header(case: str) -> None:
 
 def test_a_block_goes_under_a_header_whole() -> None:
     """With its decorators, comments, and what hangs below."""
-    module = parse(Source("x.py", "def g():\n    @h\n    # c\n    def k():\n        return 1  # d\n    # e\n    return k\n"))
-    (inner,) = (node for node in ast.walk(module.tree) if isinstance(node, ast.FunctionDef) and node.name == "k")
+    module = parse(
+        Source(
+            "x.py", "def g():\n    @h\n    # c\n    def k():\n        return 1  # d\n    # e\n    return k\n"
+        )
+    )
+    (inner,) = (
+        node for node in ast.walk(module.tree) if isinstance(node, ast.FunctionDef) and node.name == "k"
+    )
     expected = (
         "def g():\n    with torch.no_grad():\n        @h\n        # c\n        def k():\n            return 1  # d\n"
         "    # e\n    return k\n"
@@ -187,7 +194,9 @@ def test_wrapping_changes_nothing_else_anywhere() -> None:
         ]
         for statement in rng.sample(statements, min(8, len(statements))):
             new = changed(module, rewrite.wrap_in_with(module, statement, HEADER))
-            assert ast.dump(under_header(module.tree, statement)) == ast.dump(ast.parse(new)), module.text(statement)
+            assert ast.dump(under_header(module.tree, statement)) == ast.dump(ast.parse(new)), module.text(
+                statement
+            )
             assert said(text) == said(new)
             done += 1
     assert done > 120
@@ -216,7 +225,9 @@ DECORATE = [
 def test_a_decorator_goes_nearest_to_the_function(text: str, expected: str) -> None:
     """A property or a static method cannot be decorated any more."""
     module = parse(Source("x.py", text))
-    (node,) = (node for node in ast.walk(module.tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)))
+    (node,) = (
+        node for node in ast.walk(module.tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+    )
     assert expected == changed(module, rewrite.add_decorator(module, node, "@torch.no_grad()"))
 
 
@@ -224,7 +235,10 @@ IMPORT = {
     "before other imports": ("import os\n", "import torch\nimport os\n"),
     "before code": ("x = 1\n", "import torch\n\nx = 1\n"),
     "into nothing": ("", "import torch\n"),
-    "under comments": ("#!/usr/bin/python\n# License\n\nimport os\n", "#!/usr/bin/python\n# License\n\nimport torch\nimport os\n"),
+    "under comments": (
+        "#!/usr/bin/python\n# License\n\nimport os\n",
+        "#!/usr/bin/python\n# License\n\nimport torch\nimport os\n",
+    ),
     "under only comments": ("# License", "# License\nimport torch\n"),
     "under the docstring": ('"""Doc."""\n\nimport os\n', '"""Doc."""\n\nimport torch\nimport os\n'),
     "under only a docstring": ('"""Doc\nmore."""  # c', '"""Doc\nmore."""  # c\nimport torch\n'),
@@ -277,7 +291,9 @@ def test_a_name_is_spelled_as_the_file_does(text: str, qualified: str, spelling:
     assert (spelling, []) == rewrite.torch_name(parse(Source("x.py", text)), qualified)
 
 
-@pytest.mark.parametrize("text", ["x = 1\n", "from torch import *\n", "import torch.nn as nn\n", "def f():\n    import torch\n"])
+@pytest.mark.parametrize(
+    "text", ["x = 1\n", "from torch import *\n", "import torch.nn as nn\n", "def f():\n    import torch\n"]
+)
 def test_a_name_without_an_import_gets_one(text: str) -> None:
     """Then it is spelled in full."""
     module = parse(Source("x.py", text))

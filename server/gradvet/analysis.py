@@ -63,7 +63,7 @@ class Analysis:
 
 def analyze(
     source: Source,
-    config: Config = Config(),  # noqa: B008  frozen
+    config: Config = Config(),
     read: Callable[[str], str | None] | None = None,
 ) -> Analysis:
     """Dry-run autograd over a source and let every chosen rule look at what it did.
@@ -77,7 +77,9 @@ def analyze(
     kept: dict[tuple[str, Span], Diagnostic] = {}
     for rule, finding in _findings(source, facts, config):
         diagnostic = _diagnostic(module, rule, finding)
-        if any(hidden.hides(rule.name, rule.family, row) for row in _rows(module, finding.node, diagnostic.span)):
+        if any(
+            hidden.hides(rule.name, rule.family, row) for row in _rows(module, finding.node, diagnostic.span)
+        ):
             continue
         # One place may have been reached in several contexts; the worst of them is told.
         other = kept.get((rule.name, diagnostic.span))
@@ -113,7 +115,9 @@ def _findings(source: Source, facts: Facts, config: Config) -> Iterator[tuple[Ru
                 found = [(rule, finding) for finding in rule.check(event)]
             except Exception:
                 failed.add(rule.name)
-                log.exception("the rule %s failed on %s; findings of it may be missing", rule.name, source.path)
+                log.exception(
+                    "the rule %s failed on %s; findings of it may be missing", rule.name, source.path
+                )
             else:
                 yield from found
 

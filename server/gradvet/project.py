@@ -1,6 +1,5 @@
-"""The disk: which files to look at, their texts, and the settings that go with them. The only I/O below cli and lsp."""
+"""The disk: which files to look at, their texts and their settings. The only I/O below cli and lsp."""
 
-import difflib
 import fnmatch
 import io
 import os
@@ -31,7 +30,7 @@ class Settings:
     path: Path | None = None
 
     def excludes(self, path: Path) -> bool:
-        """Whether a pattern leaves the path out: by its name, or, with a `/`, by its way from the settings."""
+        """Whether a pattern leaves the path out: by its name or, with a `/`, by its way from here."""
         if self.path is None:
             return False
         way = Path(os.path.relpath(path, self.path.parent)).as_posix()
@@ -69,12 +68,12 @@ def read(path: Path) -> File:
         return File(path, data.decode(encoding), encoding)
     except UnicodeDecodeError as error:
         raise ProjectError(_undecodable(path, data, error)) from error
-    except (SyntaxError, LookupError) as error:
+    except (SyntaxError, LookupError, ValueError) as error:
         try:
             data.decode("utf-8")
         except UnicodeDecodeError as inner:
             raise ProjectError(_undecodable(path, data, inner)) from error
-        raise ProjectError(f"{path}: its first lines name an encoding that Python does not know") from error
+        raise ProjectError(f"{path}: its first lines name an encoding that Python cannot use") from error
 
 
 def _undecodable(path: Path, data: bytes, error: UnicodeDecodeError) -> str:
@@ -98,9 +97,8 @@ class Project:
 
     def _of_folder(self, folder: Path) -> Settings:
         if (known := self._known.get(folder)) is None:
-            known = _settings_in(folder)
-            if known is None:
-                known = Settings() if folder.parent == folder else self._of_folder(folder.parent)
+            above = folder.parent
+            known = _settings_in(folder) or (Settings() if above == folder else self._of_folder(above))
             self._known[folder] = known
         return known
 
@@ -203,5 +201,7 @@ def unknown_rules(names: Iterable[str]) -> str | None:
 
 def did_you_mean(word: str, words: Sequence[str]) -> str:
     """A question to end a message with; empty when nothing is near."""
+    import difflib
+
     near = difflib.get_close_matches(word, words, 1)
     return f"; did you mean `{near[0]}`?" if near else ""

@@ -83,7 +83,7 @@ def fold_record(seen: Sequence[Seen]) -> Record:
                 for p in _union(s.no_backward for s in seen)
             }
         ),
-        "saves": _saves(seen),
+        "saves": _saves(seen, outs),
         "leaf_ok": any(s.leaf_ok for s in seen),
         "needs_grad": any(s.needs_grad for s in seen),
         "no_grad_inside": all(s.no_grad_inside for s in seen),
@@ -187,7 +187,8 @@ def _raises(seen: Sequence[Seen]) -> Record:
     return found
 
 
-def _saves(seen: Sequence[Seen]) -> Record:
+def _saves(seen: Sequence[Seen], outs: Sequence[Record]) -> Record:
+    """Saved inputs by parameter and saved outputs by their place in `outs`, with the inputs that need them."""
     probed = [s for s in seen if s.probed]
     found: Record = {}
     for key, saves in (("in", [s.saves_in for s in probed]), ("out", [s.saves_out for s in probed])):
@@ -197,10 +198,16 @@ def _saves(seen: Sequence[Seen]) -> Record:
             needs = _union(x[operand] for x in present if operand in x)
             sure = all(operand in x for x in present)
             everything = sorted({p for s in probed for p, through in s.grad_from.items() if through})
-            side[operand if sure else f"{operand}?"] = "*" if needs == everything else needs
+            name = operand if key == "in" else _place(operand, outs)
+            side[name if sure else f"{name}?"] = "*" if needs == everything else needs
         if side:
             found[key] = side
     return found
+
+
+def _place(path: str, outs: Sequence[Record]) -> str:
+    """Where an output stands in the record; one entry stands for all elements of a list."""
+    return next((str(i) for i, o in enumerate(outs) if o.get("many") or o.get("at", str(i)) == path), path)
 
 
 def _condition(some: Sequence[Seen], others: Sequence[Seen]) -> dict[str, str]:

@@ -24,7 +24,7 @@ PROTOCOL = frozenset(
     __init_subclass__ __module__ __new__ __reduce__ __setattr__ __setstate__ __sizeof__ __subclasshook__
     __weakref__ __torch_dispatch__ __torch_function__ __dir__ __array_priority__ __cuda_array_interface__
     __dlpack_c_exchange_api__ __dlpack_device__ __array_wrap__ __delitem__ __static_attributes__
-    __firstlineno__""".split()  # noqa: SIM905
+    __firstlineno__ __slotnames__""".split()  # noqa: SIM905
 )
 
 

@@ -191,7 +191,7 @@ def call_function(
     frame.owner = function.owner
     frame.call = call
     if isinstance(call.node, ast.Call):
-        m.passed[call.node] = (call.args, call.keywords)
+        m.passed[call.node] = (call.args, call.keywords, info.parameters)
     m.frames.append(frame)
     m.calls.append(call.node)
     try:

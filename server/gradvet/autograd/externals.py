@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from gradvet.autograd import layers
 from gradvet.autograd.calls import CALL_EXTERNAL, Call, unknown_call
-from gradvet.autograd.domain import NO, YES
+from gradvet.autograd.domain import GRAD, NO, YES
 from gradvet.autograd.frameworks import MODULE_MAKERS
 from gradvet.autograd.graph import backward, held_tensors
 from gradvet.autograd.knowledge import load
@@ -159,19 +159,22 @@ def _numpy(m: Machine, name: str, call: Call) -> Value:
     """numpy, and the libraries that hand what they are given to it: a tensor that requires grad raises there."""
     short = name.rpartition(".")[2]
     cuts = frozenset[int]()
+    refused = False
     for at, value in enumerate(call.all_values()):
         cuts |= numbers_in(m, value)
         if name in _NUMPY_SAFE or name.startswith("numpy.random") and short != "choice":
             continue
-        for ref, state in held_tensors(m, value):
+        for _, state in held_tensors(m, value):
             if state.requires_grad & YES:
                 cuts |= {m.cut("numpy", f"{short}()", call.node, state.leaves, state.nodes)}
             if name.startswith("pandas.") and m.tensor(value) is None:
                 continue  # a frame of objects is made without a word
             if _takes_tensors(name, short):
                 to_numpy(m, call.node, state, _spelled(call, name), _argument_node(call, at))
+                refused = refused or (m.mode == GRAD and state.requires_grad == YES)
                 break
-            _ = ref
+    if refused:
+        return Unknown("the line raises")
     if name.startswith("numpy."):
         if short in ("load", "savez", "save", "seterr", "seed"):
             return NONE if short != "load" else m.new(call.node, Array(), "array")

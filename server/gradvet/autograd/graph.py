@@ -3,10 +3,10 @@
 import ast
 from collections.abc import Iterable
 
-from gradvet.autograd.domain import MAYBE, NO, NOTHING, YES, Node, Tensor
+from gradvet.autograd.domain import MAYBE, NO, NOTHING, YES, Node, Origin, Tensor
 from gradvet.autograd.events import Backward, Cut
 from gradvet.autograd.machine import Machine
-from gradvet.autograd.values import Const, Dict, Opaque, Ref, Sequence, Tuple, Value, atoms
+from gradvet.autograd.values import FALSE, Const, Dict, Opaque, Ref, Sequence, Tuple, Value, atoms
 
 MOST_NODES = 4000
 MOST_DEEP = 6
@@ -20,6 +20,11 @@ def node_key(address: int) -> tuple[int, str]:
 def version_key(storage: int) -> tuple[int, str]:
     """The cell that counts the in-place changes of a storage."""
     return (storage, "#version")
+
+
+def spoiled_key(address: int) -> tuple[int, str]:
+    """The cell that holds the edits (a bit set) of what a node has saved, made behind the version counter or not."""
+    return (address, "#spoiled")
 
 
 def add_node(
@@ -45,6 +50,8 @@ def add_node(
         m.loops[-1].allocs.add(address)
     old = m.cells.get(key)
     m.store.set(key, node if old is None or not nodes & {address} else m.store.union((old, node)))
+    if spoiled_key(address) in m.cells:
+        m.store.set(spoiled_key(address), None)
 
 
 def reachable(m: Machine, roots: frozenset[int]) -> dict[int, Node]:
@@ -67,6 +74,10 @@ def free(m: Machine, roots: frozenset[int], *, certain: bool, keep: bool) -> dic
     found = reachable(m, roots)
     if m.judge is not None:
         m.judge.consumed(found)
+        for address, node in found.items():
+            spoiled = m.cells.get(spoiled_key(address))
+            if spoiled is not None:
+                m.judge.needed_spoiled(spoiled, node)
     if not keep:
         for address, node in found.items():
             freed = YES if certain else node.freed | YES
@@ -127,6 +138,8 @@ def backward(m: Machine, site: ast.AST, root: Value, *, retain: Value | None, cr
         if state.requires_grad == NO:
             continue
         found = free(m, state.nodes, certain=len(states) == 1 and state.requires_grad == YES, keep=keeps)
+        if create is not None and create != FALSE:
+            _gradients_with_graph(m, site, state, certain=_is_true(create))
         freed_before = {node.node for node in found.values() if node.freed == YES and node.keeps == YES}
         if m.judge is not None:
             m.judge.reached(state.leaves, state.cuts, site)
@@ -154,6 +167,24 @@ def backward_event(
             source = site.args[0]
     cuts = tuple(Cut(info.kind, info.name, info.node) for info in (m.cuts[number] for number in sorted(root.cuts)))
     return Backward(site, m.where(), root, m.mode, how, retains, freed, source, cuts)
+
+
+def _gradients_with_graph(m: Machine, site: ast.AST, root: Tensor, *, certain: bool) -> None:
+    """`create_graph=True`: the gradients that leaves get have a graph of their own."""
+    for leaf in root.leaves:
+        ref = m.place_part(leaf, "grad", Tensor(storage=frozenset({leaf})))
+        m.store.set((leaf, "grad"), ref)
+        m.grads.add(ref.address)
+        state = Tensor(
+            requires_grad=YES if certain else MAYBE,
+            is_leaf=NO if certain else MAYBE,
+            grad_fn=frozenset({"*"}) if certain else frozenset({"*", None}),
+            storage=frozenset({ref.address}),
+            nodes=root.nodes,
+            leaves=root.leaves,
+            origin=Origin(site, "backward(create_graph=True)"),
+        )
+        m.store.set(ref.address, state)
 
 
 def _known_by_backward(m: Machine, atom: Ref, content: Opaque, site: ast.AST) -> None:

@@ -2,13 +2,18 @@
 
 import ast
 from dataclasses import dataclass, field
+from typing import Any
 
 from gradvet.autograd.domain import MAYBE, NO, YES, Node, Tensor
-from gradvet.autograd.graph import held_tensors, node_key, reachable
+from gradvet.autograd.graph import held_tensors, node_key, reachable, spoiled_key
 from gradvet.autograd.machine import Loop, Machine
-from gradvet.autograd.operations import saved_by
+from gradvet.autograd.operations import savers
 from gradvet.autograd.tensors import in_forward
-from gradvet.autograd.values import Array, Optimizer, Ref, Union, Value, refs
+from gradvet.autograd.values import Array, Instance, Layer, Optimizer, Ref, Union, Value, refs
+
+
+ADDING = frozenset({"+", "-", "+=", "-=", "add()", "add_()"})
+"""Ops by which a total is kept. State that a module carries from step to step is no total."""
 
 
 @dataclass(slots=True)
@@ -79,6 +84,7 @@ class DataRead:
     forward: bool = False
     init: bool = False
     how: str = ""
+    mode: int = 1
 
 
 @dataclass(slots=True)
@@ -111,7 +117,9 @@ class Judge:
     escaped_nodes: set[int] = field(default_factory=set)
     roots: set[int] = field(default_factory=set)
     dead: dict[int, ast.AST] = field(default_factory=dict)
-    eval_sites: dict[int, ast.AST] = field(default_factory=dict)
+    spoilers: list[Any] = field(default_factory=list)
+    changed: set[int] = field(default_factory=set)
+    eval_sites: dict[int, dict[ast.AST, None]] = field(default_factory=dict)
     order: int = 0
 
     # -- told by the machine
@@ -119,6 +127,10 @@ class Judge:
     def stored(self, site: ast.AST, holder: Ref, value: Value, how: str) -> None:
         """`value` was put into `holder`: how is + for an added element, * for an unknown key, else a name."""
         m = self.machine
+        content = m.cells.get(holder.address)
+        if type(content) is Instance and m.classes[content.owner].is_module and m.frames[-1].receiver != holder:
+            if type(m.cells.get(getattr(value, "address", -1))) in (Instance, Layer):
+                self.changed.add(holder.address & ~1)  # a part was swapped from outside: a new head
         if not m.loops or not held_tensors(m, value):
             return
         forward = getattr(m.frames[-1].node, "name", "") == "forward" and m.frames[-1].receiver == holder
@@ -134,6 +146,8 @@ class Judge:
         self.order += 1
         for address in nodes:
             self.used_nodes[address] = self.order
+        for loop in self.machine.loops:
+            loop.trains = True
 
     def reached(self, leaves: frozenset[int], cuts: frozenset[int], site: ast.AST) -> None:
         """A backward reached these leaves, and these cuts lie on its way."""
@@ -160,7 +174,7 @@ class Judge:
     def evaluated(self, receiver: Value, site: ast.AST) -> None:
         """`eval()` was called on a module."""
         for address in _addresses(receiver):
-            self.eval_sites[address] = site
+            self.eval_sites.setdefault(address & ~1, {})[site] = None
 
     def module_called(self, ref: Ref, site: ast.AST, result: Value) -> None:
         """A module was called; only calls from outside other modules are of interest."""
@@ -197,21 +211,36 @@ class Judge:
         sources = tuple(
             content for at in alias.source if type(content := m.cells.get(at)) is Tensor
         )
-        saved = self._saved(state)
-        self.edits.append(Edit(site, m.where(), state, target, how, saved, m.mode, sources))
-        if alias.kind == "data":
+        edit = Edit(site, m.where(), state, target, how, (), m.mode, sources)
+        self.edits.append(edit)
+        if alias.kind != "data":
+            self._spoil(edit, state)
+        else:
             for read in self.data.values():
                 if read.node is alias.node:
+                    self._spoil(read, state)
+                    read.mode = m.mode
                     if read.kind == "read":
                         read.kind, read.write, read.how = "written", site, how
                         read.forward = read.forward and in_forward(m)
-                    read.saved = tuple(dict.fromkeys((*read.saved, *saved)))
 
-    def _saved(self, state: Tensor) -> tuple[ast.AST, ...]:
-        nodes = frozenset(
-            key[0] for key, content in self.machine.cells.items() if type(content) is Node and content.freed == NO
-        )
-        return saved_by(self.machine, state, nodes)
+    def _spoil(self, edit: "Edit | DataRead", state: Tensor) -> None:
+        """Mark the nodes that saved what is edited; a backward that reaches one of them will tell."""
+        m = self.machine
+        found = savers(m, state)
+        if not found:
+            return
+        bit = 1 << len(self.spoilers)
+        self.spoilers.append(edit)
+        for address in found:
+            before = m.cells.get(spoiled_key(address), 0)
+            m.store.set(spoiled_key(address), before | bit)
+
+    def needed_spoiled(self, bits: int, node: Node) -> None:
+        """A backward reached a node that had saved what was edited since."""
+        for number, edit in enumerate(self.spoilers):
+            if bits >> number & 1 and node.node not in edit.saved:
+                edit.saved = (*edit.saved, node.node)
 
     def data_read(self, node: ast.AST, value: Value, state: Tensor) -> None:
         """`.data` was read."""
@@ -225,10 +254,9 @@ class Judge:
         """`.data = …`."""
         m = self.machine
         of_grad = any(address in m.grads for address in _addresses(value))
-        saved = self._saved(state)
-        self.data[(node, m.where())] = DataRead(
-            node, m.where(), state, "assigned", node, saved, of_grad, forward=in_forward(m)
-        )
+        read = DataRead(node, m.where(), state, "assigned", node, (), of_grad, forward=in_forward(m), mode=m.mode)
+        self.data[(node, m.where())] = read
+        self._spoil(read, state)
 
     def array_edited(self, node: ast.AST, content: Array) -> None:
         """A numpy array was written."""
@@ -253,6 +281,8 @@ class Judge:
                 continue
             if m.cells.get(store.holder.address) is None:
                 continue
+            if not loop.trains and m.context_of(store.holder.address) == loop.context and loop.node is not None:
+                continue  # what an inference loop collects for its own function: not for ever
             inside = {ref for ref, _ in held_tensors(m, store.holder)}
             for ref, state in held_tensors(m, store.value):
                 if state.has_graph and state.nodes and ref in inside:
@@ -288,6 +318,9 @@ class Judge:
             if argument is None:
                 break
             site, calls, value = calls[-1], calls[:-1], self._entry(argument, ref)
+        origin = m.cells[ref.address].origin
+        if origin.text == "clone()" and isinstance(origin.node, ast.Call) and isinstance(origin.node.func, ast.Attribute):
+            return Place(origin.node, m.calls_of.get(origin.node, ()), origin.node.func.value)
         literal = self._literal(store.value, ref)
         if literal is not None and site is store.site:
             return Place(literal, calls, literal)
@@ -298,7 +331,7 @@ class Judge:
         passed = self.machine.passed.get(call) if isinstance(call, ast.Call) else None
         if passed is None or not isinstance(call, ast.Call):
             return None
-        values, keywords = passed
+        values, keywords, _ = passed
         extra = len(values) - len(call.args)  # a method's receiver comes first
         for value, node in zip(values[max(extra, 0) :], call.args):
             if _is(value, ref) and not isinstance(node, ast.Starred):
@@ -366,8 +399,12 @@ class Judge:
             if type(node) is not Node or start & 1 or start not in loop.allocs:
                 continue
             behind = reachable(m, node.inputs)
-            if start + 1 not in behind or node.freed & YES:
+            if node.name not in ADDING or start + 1 not in behind or node.freed & YES:
                 continue  # no chain; or one that itself takes part in a backward: state that is carried over
+            if not loop.trains and not self._evaluates(loop):
+                continue
+            if any(start + 1 in reachable(m, frozenset({at})) for at in node.inputs if not at & 1):
+                continue  # what is added depends on the total itself: state, not a total
             fresh = {at: n for at, n in behind.items() if at in loop.allocs and not at & 1 and n.node is not node.node}
             freed = NO
             if any(n.freed == YES for n in fresh.values()):
@@ -377,27 +414,47 @@ class Judge:
             calls = m.calls_of.get(node.node, ())
             site: ast.AST = node.node
             words, value = "", None
-            while calls:
-                argument = self._chained_argument(calls[-1], fresh, start)
+            handed = self._handed_over(site, calls)
+            while calls and handed:
+                argument = self._chained_argument(calls[-1], fresh, start, handed)
                 if argument is None:
                     break
-                if not words:
-                    words = holder_words(site)[0] or " "
+                words = words or holder_words(site)[0]
                 site, calls, value = calls[-1], calls[:-1], argument
+                handed = {n.id for n in ast.walk(argument) if isinstance(n, ast.Name)}
             self._keep(
                 state._replace(nodes=frozenset({start})), Place(site, calls, value), words, None, "chain", freed=freed
             )
 
-    def _chained_argument(self, call: ast.AST, fresh: dict[int, Node], start: int) -> ast.expr | None:
+    def _evaluates(self, loop: Loop) -> bool:
+        """Whether a module was called in the loop: then what it adds up is a measure of its results."""
+        return any(call.nodes & loop.allocs for call in self.modules)
+
+    def _handed_over(self, site: ast.AST, calls: tuple[ast.AST, ...]) -> set[str]:
+        """The names in what is added to an attribute: a meter adds what it is given."""
+        if isinstance(site, ast.AugAssign) and isinstance(site.target, ast.Attribute):
+            return {n.id for n in ast.walk(site.value) if isinstance(n, ast.Name)}
+        if isinstance(site, ast.BinOp) and calls:
+            statement = next((s for s in ast.walk(self.machine.tree) if isinstance(s, ast.Assign) and s.value is site), None)
+            if statement is not None and isinstance(statement.targets[0], ast.Attribute):
+                return {n.id for n in ast.walk(site) if isinstance(n, ast.Name)}
+        return set()
+
+    def _chained_argument(self, call: ast.AST, fresh: dict[int, Node], start: int, names: set[str]) -> ast.expr | None:
         """The argument of a call by which this iteration's graph came into a chain."""
         passed = self.machine.passed.get(call) if isinstance(call, ast.Call) else None
         if passed is None or not isinstance(call, ast.Call):
             return None
-        values, keywords = passed
+        values, keywords, parameters = passed
         extra = max(len(values) - len(call.args), 0)
-        pairs = [*zip(values[extra:], call.args), *((keywords.get(k.arg or ""), k.value) for k in call.keywords)]
-        for value, node in pairs:
-            for _, state in self.machine.tensors(value) if value is not None else ():
+        pairs = [
+            *zip(parameters[extra:], values[extra:], call.args),
+            *((k.arg or "", keywords.get(k.arg or ""), k.value) for k in call.keywords),
+        ]
+        for name, value, node in pairs:
+            if name not in names or value is None:
+                continue
+            for _, state in self.machine.tensors(value):
                 if state.nodes & fresh.keys() and start not in state.nodes and start + 1 not in state.nodes:
                     return node
         return None

@@ -104,6 +104,7 @@ def _repeat(
     frame = m.frames[-1]
     base = m.store.mark()
     loop = Loop(node, base)
+    loop.context = frame.context
     frame.loops.append(loop)
     m.loops.append(loop)
     exits: list[Delta] = []

@@ -17,6 +17,7 @@ from gradvet.autograd.store import Delta, Store
 from gradvet.autograd.values import Each, Number, Opaque, Range, Ref, Union, Unknown, Value, atoms, join_cells, refs
 
 MODE = "mode"
+MODE_SETTER = "mode setter"
 MOST_STEPS = 40_000
 MOST_CALLS_DEEP = 24
 MOST_RUNS_OF_ONE_FUNCTION = 60
@@ -30,7 +31,7 @@ class OutOfSteps(Exception):  # noqa: N818  not an error: the bound of the whole
 class Loop:
     """A loop that is being run: where its states are captured, and what was born in this pass."""
 
-    __slots__ = ("allocs", "base", "breaks", "continues", "node", "number", "stores")
+    __slots__ = ("allocs", "base", "breaks", "context", "continues", "node", "number", "stores", "trains")
 
     def __init__(self, node: ast.AST | None, base: int) -> None:
         """Begin at a mark of the trail."""
@@ -41,6 +42,8 @@ class Loop:
         self.breaks: list[Delta] = []
         self.continues: list[Delta] = []
         self.stores: list[Any] = []
+        self.trains = False
+        self.context = 0
 
 
 class Frame:
@@ -67,7 +70,7 @@ class Frame:
 class CutInfo:
     """A place where the way to some leaves was stopped."""
 
-    __slots__ = ("calls", "kind", "leaves", "name", "node", "nodes")
+    __slots__ = ("calls", "kind", "leaves", "name", "node", "nodes", "upstream")
 
     def __init__(self, kind: str, name: str, node: ast.AST, calls: tuple[ast.AST, ...]) -> None:
         """`kind` says how it was stopped: detach, no_grad, data, item, argmax, rewrap."""
@@ -77,6 +80,7 @@ class CutInfo:
         self.calls = calls
         self.leaves: set[int] = set()
         self.nodes: set[int] = set()
+        self.upstream: set[int] = set()
 
 
 Evaluate = Callable[["Machine", Any], Value]
@@ -108,9 +112,11 @@ class Machine:
         self.limits: dict[str, None] = {}
         self.steps = 0
         self.grads: set[int] = set()
+        self.raised = False
+        self.setters: dict[int, ast.AST] = {}
         self.hooks: dict[int, list[tuple[str, Value]]] = {}
         self.mode_nodes: list[ast.AST] = []
-        self.passed: dict[ast.Call, tuple[tuple[Value, ...], dict[str, Value]]] = {}
+        self.passed: dict[ast.Call, tuple[tuple[Value, ...], dict[str, Value], list[str]]] = {}
         self.calls_of: dict[ast.AST, tuple[ast.AST, ...]] = {}
         self.global_scope = 0
         self.scope_parents: dict[int, int] = {}
@@ -135,6 +141,13 @@ class Machine:
     def mode(self) -> int:
         """The grad modes that are possible now."""
         return self.cells[MODE]  # type: ignore[no-any-return]
+
+    def mode_place(self) -> ast.AST | None:
+        """What turned grad mode off: the `with` or decorator around, or the last `set_grad_enabled`."""
+        if self.mode_nodes:
+            return self.mode_nodes[-1]
+        setter = self.cells.get(MODE_SETTER)
+        return self.setters.get(setter) if type(setter) is int else None
 
     # -- addresses and contexts
 
@@ -302,6 +315,10 @@ class Machine:
             return joined
         return None
 
+    def only(self, value: Value) -> int:
+        """The address of the one object that a value is; 0 when there may be others."""
+        return value.address if type(value) is Ref and not value.address & 1 else 0
+
     def tensors(self, value: Value) -> list[tuple[Ref, Tensor]]:
         """The tensors that a value may be; other alternatives are left out."""
         found = []
@@ -344,6 +361,9 @@ class Machine:
                 raise OutOfSteps
             if not EXECUTE[type(statement)](self, statement):
                 return False
+            if self.raised:
+                self.raised = False
+                return False
             raises = self.frames[-1].raises
             if raises and raises[-1] is not None:
                 self.capture_raise()
@@ -367,8 +387,16 @@ class Machine:
         """Record that a bound was reached."""
         self.limits[words] = None
 
-    def cut(self, kind: str, name: str, node: ast.AST, leaves: frozenset[int], nodes: frozenset[int]) -> int:
-        """The number of a cut at a node; its leaves add up over the run."""
+    def cut(
+        self,
+        kind: str,
+        name: str,
+        node: ast.AST,
+        leaves: frozenset[int],
+        nodes: frozenset[int],
+        upstream: frozenset[int] = frozenset(),
+    ) -> int:
+        """The number of a cut at a node; its leaves add up over the run. `upstream` are cuts before it."""
         key = (kind, id(node))
         number = self.cut_numbers.get(key)
         if number is None:
@@ -377,7 +405,13 @@ class Machine:
         info = self.cuts[number]
         info.leaves |= leaves
         info.nodes |= nodes
+        info.upstream |= upstream
         return number
+
+    def nearest_cut(self, cuts: frozenset[int]) -> frozenset[int]:
+        """Of the cuts on the way to a value, the first of those that no other cut comes after."""
+        last = [c for c in cuts if not any(c in self.cuts[other].upstream for other in cuts if other != c)]
+        return frozenset({min(last)}) if last else frozenset()
 
     def age(self, loop: Loop) -> None:
         """End an iteration: what was born in it is from now on "from an earlier iteration"."""

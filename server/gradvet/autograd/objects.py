@@ -8,6 +8,7 @@ from gradvet.autograd.domain import Origin, Tensor
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.names import bind
 from gradvet.autograd.values import (
+    NONE,
     Array,
     Bound,
     Class,
@@ -82,6 +83,8 @@ def get_attribute(m: Machine, value: Value, name: str, node: ast.AST, *, called:
         return Method(value, name, node)
     if kind is Unknown:
         return Unknown(value.reason)
+    if value == NONE:
+        m.raised = True  # nothing after this line is reached
     return Method(value, name, node)
 
 

@@ -14,10 +14,11 @@ from gradvet.autograd.domain import (
     NO_FN,
     NOTHING,
     YES,
+    Node,
     Origin,
     Tensor,
 )
-from gradvet.autograd.graph import add_node, held_tensors, node_key, version_key
+from gradvet.autograd.graph import add_node, held_tensors, version_key
 from gradvet.autograd.knowledge import Op, Output, Saved
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.values import (
@@ -310,8 +311,8 @@ def computed(
         kind = "no_grad" if m.mode != GRAD and (out is None or out.grad != "never") else "nondiff"
         behind = frozenset().union(*(s.leaves for s in stopped))
         nodes = frozenset().union(*(s.nodes for s in stopped))
-        place = m.mode_nodes[-1] if kind == "no_grad" and m.mode_nodes else site
-        cuts |= {m.cut(kind, words, place, behind, nodes)}
+        place = m.mode_place() or site if kind == "no_grad" else site
+        cuts |= {m.cut(kind, words, place, behind, nodes, cuts)}
     origins = tuple(
         o.state.origin for o in (through or inputs.operands) if o.state.origin is not None
     )[:MOST_ORIGINS]
@@ -339,7 +340,7 @@ def computed(
         cuts=cuts,
         origin=origin,
         assumes=assumes,
-        dead=_dead(words, inputs),
+        dead=_dead(m, words, inputs),
     )
 
 
@@ -347,7 +348,7 @@ _LINEAR = frozenset({"+", "-", "+=", "-=", "*", "/", "*=", "/=", "neg", "mean()"
 _ADDING = frozenset({"+", "-", "+=", "-=", "add()", "sub()"})
 
 
-def _dead(words: str, inputs: Inputs) -> frozenset[int]:
+def _dead(m: Machine, words: str, inputs: Inputs) -> frozenset[int]:
     """The cuts of terms that are only added: whatever their weight, they change a loss and no gradient."""
     if words not in _LINEAR or not inputs.operands:
         return NOTHING
@@ -355,7 +356,10 @@ def _dead(words: str, inputs: Inputs) -> frozenset[int]:
     if words in _ADDING:
         for operand in inputs.operands:
             state = operand.state
-            dead |= state.dead if state.requires_grad == YES else state.cuts if state.requires_grad == NO else NOTHING
+            if state.requires_grad == YES:
+                dead |= state.dead
+            elif state.requires_grad == NO:
+                dead |= m.nearest_cut(state.cuts)
     elif len(inputs.operands) == 1:
         dead = inputs.operands[0].state.dead
     return dead
@@ -477,7 +481,7 @@ def edit(
             assumes=assumes,
             origin=Origin(site, words, origins),
             dtype=FLOAT,
-            dead=_dead(words, Inputs({}, (Operand("self", target_value, before), *others), ())),
+            dead=_dead(m, words, Inputs({}, (Operand("self", target_value, before), *others), ())),
         )
 
     m.update(target_value, change)
@@ -491,19 +495,17 @@ def _all_refs(value: Value) -> tuple[Ref, ...]:
     return value.refs if type(value) is Each else tuple(a for a in atoms(value) if type(a) is Ref)
 
 
-def saved_by(m: Machine, state: Tensor, roots: frozenset[int]) -> tuple[ast.AST, ...]:
+def savers(m: Machine, state: Tensor) -> list[int]:
     """The nodes, not freed yet, that saved this tensor's present storage for backward."""
-    found = []
-    storages = state.storage
-    if len(storages) != 1:
-        return ()
-    for address in roots:
-        node = m.cells.get(node_key(address))
-        if node is not None and node.freed == NO:
-            for storage, version in node.saved:
-                if storage in storages and version == version_of(m, storage):
-                    found.append(node.node)
-    return tuple(dict.fromkeys(found))
+    if len(state.storage) != 1:
+        return []
+    (place,) = state.storage
+    wanted = (place, version_of(m, place))
+    return [
+        key[0]
+        for key, node in m.cells.items()
+        if type(node) is Node and node.freed == NO and wanted in node.saved
+    ]
 
 
 def tensor_like(m: Machine, site: ast.AST, tag: str, **fields: object) -> Ref:

@@ -280,7 +280,7 @@ def _contains(m: Machine, kind: type, left: Value, right: Value) -> Value:
 
 def in_place(m: Machine, node: ast.AugAssign, op: ast.operator, current: Value, value: Value) -> Value:  # noqa: PLR0911
     """`current op= value`: the object that the target is bound to afterwards."""
-    if type(current) is Union:
+    if type(current) is Union and m.tensor(current) is None:
         return join_all(
             [in_place(m, node, op, group, value) for group in _groups(m, current) if group != const(None)]
             or [Unknown("an operator on None")]

@@ -40,6 +40,10 @@ class States(Mapping[ast.AST, ExpressionState]):
         state = self._states[node]
         return ExpressionState(state.describe(), chain(state.origin))
 
+    def tensor(self, node: ast.AST) -> Tensor | None:
+        """The whole state of an expression, joined over every visit; None when it never held a tensor."""
+        return self._states.get(node)
+
     def __iter__(self) -> Iterator[ast.AST]:
         """All expressions that held a tensor."""
         return iter(self._states)

@@ -93,7 +93,7 @@ def _data(m: Machine, value: Value, state: Tensor, node: ast.AST) -> Value:
     """`.data`: the same storage, a version counter of its own, no graph."""
     cuts = state.cuts
     if state.requires_grad & YES:
-        cuts |= {m.cut("data", ".data", node, state.leaves, state.nodes)}
+        cuts |= {m.cut("data", ".data", node, state.leaves, state.nodes, cuts)}
     address = m.address(node, "data")
     source = frozenset(ref.address for ref, _ in m.tensors(value))
     made = Tensor(
@@ -114,9 +114,12 @@ def _data(m: Machine, value: Value, state: Tensor, node: ast.AST) -> Value:
 def _grad(m: Machine, value: Value, node: ast.AST) -> Value:
     """`.grad`: a tensor without a graph that belongs to its leaf."""
     found: list[Ref] = []
-    for ref, _ in m.tensors(value):
+    for ref, state in m.tensors(value):
         key = (ref.address, "grad")
         cell = m.cells.get(key)
+        if cell is None and state.requires_grad == NO and state.origin is not None and ref.address == m.only(value):
+            if isinstance(state.origin.node, (ast.BinOp, ast.UnaryOp)):
+                return NONE  # just computed without grad: it has no gradient
         if type(cell) is not Ref:
             cell = m.place_part(ref.address, "grad", Tensor(origin=Origin(node, ".grad")))
             m.update(cell, lambda t, at=cell.address: t._replace(storage=frozenset({at})) if type(t) is Tensor else t)
@@ -320,7 +323,7 @@ def detached(m: Machine, site: ast.AST, value: Value, state: Tensor, words: str)
     """A tensor on the same storage that leads nowhere; it shares the version counter."""
     cuts = state.cuts
     if state.requires_grad & YES:
-        cuts |= {m.cut("detach", words, site, state.leaves, state.nodes)}
+        cuts |= {m.cut("detach", words, site, state.leaves, state.nodes, cuts)}
     address = m.address(site, "detached")
     source = frozenset(ref.address for ref, _ in m.tensors(value))
     m.place(
@@ -376,6 +379,8 @@ def _numpy(m: Machine, receiver: Value, state: Tensor, call: MethodCall) -> Valu
     forced = call.argument(0, "force")
     if type(forced) is not Const or not forced.value:
         to_numpy(m, call.node, state, ".numpy()", call.receiver_node)
+        if m.mode == GRAD and state.requires_grad == YES:
+            return Unknown("the line raises")
     return array_of(m, call.node, receiver, state)
 
 
@@ -447,7 +452,8 @@ def _asks(m: Machine, receiver: Value, state: Tensor, call: MethodCall) -> Value
 
 @method("new_zeros", "new_ones", "new_empty", "new_full", "new")
 def _new(m: Machine, receiver: Value, state: Tensor, call: MethodCall) -> Value:
-    return factory(m, call.node, call.name, state.dtype, call.keywords)
+    dtype = load_dtype(call.keywords.get("dtype"), state.dtype)
+    return factory(m, call.node, call.name, dtype, call.keywords)
 
 
 def factory(m: Machine, site: ast.AST, words: str, dtype: int, keywords: dict[str, Value]) -> Ref:
@@ -486,7 +492,7 @@ def rewrapped(m: Machine, site: ast.AST, source: Value, words: str, keywords: di
     return ref
 
 
-def load_dtype(wanted: Value, otherwise: int) -> int:
+def load_dtype(wanted: Value | None, otherwise: int) -> int:
     """The dtype class that a `dtype=` argument names."""
     name = getattr(wanted, "name", "").rpartition(".")[2]
     if name in ("long", "int", "int64", "int32", "int16", "int8", "uint8", "bool", "short"):

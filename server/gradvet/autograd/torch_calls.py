@@ -7,7 +7,7 @@ from gradvet.autograd.calls import Call, call_value, unknown_call
 from gradvet.autograd.domain import ANY_FN, FLOAT, GRAD, INFERENCE, MAYBE, NO, NO_FN, NO_GRAD, NOTHING, YES, Alias, Origin, Tensor
 from gradvet.autograd.externals import handles
 from gradvet.autograd.graph import add_node, backward, backward_event, free, held_tensors
-from gradvet.autograd.machine import MODE, Machine
+from gradvet.autograd.machine import MODE, MODE_SETTER, Machine
 from gradvet.autograd.objects import element_of, items_of
 from gradvet.autograd.tensors import numbers_in, rewrapped
 from gradvet.autograd.values import (
@@ -73,6 +73,9 @@ def _set_grad_enabled(m: Machine, name: str, call: Call) -> Value:
     if m.mode == INFERENCE:
         modes = INFERENCE
     m.store.set(MODE, modes)
+    bit = 1 << len(m.setters) if call.node not in m.setters.values() else next(b for b, n in m.setters.items() if n is call.node)
+    m.setters[bit] = call.node
+    m.store.set(MODE_SETTER, bit)
     return Mode(modes, call.node)
 
 
@@ -302,6 +305,16 @@ def _partial(m: Machine, name: str, call: Call) -> Value:
 def _checkpoint(m: Machine, name: str, call: Call) -> Value:
     keywords = {k: v for k, v in call.keywords.items() if k not in ("use_reentrant", "preserve_rng_state")}
     return call_value(m, call.args[0], Call(call.node, call.args[1:], keywords)) if call.args else NONE
+
+
+@handles("torch.func.functional_call", "torch.nn.utils.stateless.functional_call")
+def _functional_call(m: Machine, name: str, call: Call) -> Value:
+    """A module's forward with other tensors in the place of its parameters."""
+    from gradvet.autograd.tensors import combined  # noqa: PLC0415
+
+    ref = combined(m, call.node, "functional_call()", list(call.all_values()))
+    m.update(ref, lambda t: t._replace(loose=True) if type(t) is Tensor else t)
+    return ref
 
 
 @handles("torch.is_tensor")

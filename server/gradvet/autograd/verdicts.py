@@ -4,16 +4,17 @@ import ast
 
 from gradvet.autograd.domain import GRAD, YES, Tensor
 from gradvet.autograd.events import AliasEdited, CutPath, DataUse, Retained, UnusedGraph
+from gradvet.autograd.graph import reachable
 from gradvet.autograd.judge import Judge, Kept, ModuleCall, holder_words
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.layers import members
-from gradvet.autograd.values import FALSE, Instance, Ref
+from gradvet.autograd.values import FALSE, Instance, Layer, Ref
 
 
 def conclude(m: Machine, judge: Judge, parents: dict[ast.AST, ast.AST]) -> None:
     """Emit the events that only the whole run can tell."""
-    _retained(m, judge, parents)
-    _unused(m, judge, parents)
+    unused = _unused(m, judge, parents)
+    _retained(m, judge, parents, unused)
     _data(m, judge, parents)
     _aliases(m, judge, parents)
     _cuts(m, judge, parents)
@@ -35,11 +36,13 @@ def _needed(judge: Judge, kept: Kept) -> bool:
     return False
 
 
-def _retained(m: Machine, judge: Judge, parents: dict[ast.AST, ast.AST]) -> None:
+def _retained(m: Machine, judge: Judge, parents: dict[ast.AST, ast.AST], unused: set[int]) -> None:
     reads = _attribute_reads(m, parents)
     for kept in judge.kept:
         if kept.freed != YES and _needed(judge, kept):
             continue
+        if unused and any(at & ~1 in unused or at in unused for at in reachable(m, kept.nodes)):
+            continue  # its cause is told already: the forward itself should not have recorded
         if kept.how == "kept" and not reads.get(kept.attribute):
             continue  # never read in this file, or read where its graph is used
         site, holder, value = kept.place.site, kept.holder, kept.place.value
@@ -58,6 +61,15 @@ def _retained(m: Machine, judge: Judge, parents: dict[ast.AST, ast.AST]) -> None
                 site, kept.place.calls, state or kept.tensor, holder, kept.holder_node, kept.freed, kept.how, value, scalar, fixable
             )
         )
+
+
+def _leaves_torch(node: ast.AST) -> bool:
+    """Whether a call gives a number or text, whatever tensor it is given."""
+    if not isinstance(node, ast.Call):
+        return isinstance(node, (ast.Compare, ast.FormattedValue))
+    if isinstance(node.func, ast.Attribute):
+        return node.func.attr in ("item", "tolist", "size", "dim", "detach", "numel")
+    return isinstance(node.func, ast.Name) and node.func.id in ("float", "int", "print", "len", "str", "repr")
 
 
 def _added(m: Machine, value: ast.BinOp, kept: Kept) -> ast.expr:
@@ -94,41 +106,54 @@ def _attribute_reads(m: Machine, parents: dict[ast.AST, ast.AST]) -> dict[str, b
             parent = parents.get(parent, parent)
         state = m.states.get(parent)
         held = m.states.get(node)
-        graph = (state is not None and bool(state.requires_grad & YES)) or isinstance(parent, (ast.Return, ast.Tuple))
         if held is None and state is None:
             continue
+        graph = not (state is not None and not state.requires_grad & YES) and not _leaves_torch(parent)
         found[node.attr] = found.get(node.attr, True) and not graph
     return found
 
 
-def _unused(m: Machine, judge: Judge, parents: dict[ast.AST, ast.AST]) -> None:
+def _unused(m: Machine, judge: Judge, parents: dict[ast.AST, ast.AST]) -> set[int]:
+    """Emit forwards in eval mode that build graphs for nothing; the nodes of those graphs."""
     seen: set[ast.AST | None] = set()
+    unused: set[int] = set()
     used = {call.function for call in judge.modules if _is_used(judge, call)}
     for call in judge.modules:
         if call.mode != GRAD or call.training != FALSE or _is_used(judge, call):
             continue
-        evidence = judge.eval_sites.get(call.module.address & ~1)
-        if evidence is None:
+        sites = judge.eval_sites.get(call.module.address & ~1)
+        if not sites or isinstance(parents.get(call.site), ast.Expr):
             continue
+        if any(judge_cut_takes(m, number, call) for number in judge.backward_cuts):
+            continue  # detached on purpose: it is a target of a loss
         if any(not _is_parameter(m, leaf) for leaf in call.tensor.leaves):
             continue  # an input that asks for its own gradient: an attack, saliency
-        site, calls, function = _evaluator(m, call, evidence, parents)
+        site, calls, function, evidence = _evaluator(call, sites, parents)
+        unused |= call.nodes
         if function in seen or isinstance(function, ast.Lambda):
             continue
         seen.add(function)
         whole = isinstance(function, ast.FunctionDef) and function not in used and not _trains_inside(function)
         m.emit(UnusedGraph(site, calls, call.tensor, evidence, function, whole))
+    return unused
+
+
+def judge_cut_takes(m: Machine, number: int, call: ModuleCall) -> bool:
+    """Whether a cut takes its value from the result of a module's call."""
+    nodes = m.cuts[number].nodes
+    return any(at in nodes or at ^ 1 in nodes for at in call.nodes)
 
 
 def _evaluator(
-    m: Machine, call: ModuleCall, evidence: ast.AST, parents: dict[ast.AST, ast.AST]
-) -> tuple[ast.AST, tuple[ast.AST, ...], ast.AST | None]:
+    call: ModuleCall, sites: dict[ast.AST, None], parents: dict[ast.AST, ast.AST]
+) -> tuple[ast.AST, tuple[ast.AST, ...], ast.AST | None, ast.AST]:
     """The forward in the function that evaluates: a helper may serve training as well."""
-    home = _function(evidence, parents)
-    for at, site in enumerate(call.calls):
-        if home is not None and _function(site, parents) is home:
-            return site, call.calls[:at], home
-    return call.site, call.calls, _function(call.site, parents)
+    for evidence in sites:
+        home = _function(evidence, parents)
+        for at, site in enumerate(call.calls):
+            if home is not None and _function(site, parents) is home:
+                return site, call.calls[:at], home, evidence
+    return call.site, call.calls, _function(call.site, parents), next(reversed(sites))
 
 
 def _function(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> ast.AST | None:
@@ -170,7 +195,7 @@ def _data(m: Machine, judge: Judge, parents: dict[ast.AST, ast.AST]) -> None:
         subject = node.value if isinstance(node, ast.Attribute) else None
         if subject is None and isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute):
             subject = node.targets[0].value
-        activation = written and not read.of_grad and (computed or read.forward)
+        activation = written and not read.of_grad and (computed or read.forward) and bool(read.mode & GRAD)
         m.emit(
             DataUse(
                 node, read.calls, read.tensor, read.kind, read.write, read.saved, read.of_grad, subject, activation, init, True
@@ -225,20 +250,50 @@ def _lives_on(alias: ast.AST, site: ast.AST, parents: dict[ast.AST, ast.AST]) ->
     return True
 
 
+_CUTTING = ("data", "detach", "no_grad")
+
+
+def _rank(m: Machine, number: int) -> tuple[int, int]:
+    kind = m.cuts[number].kind
+    return (_CUTTING.index(kind) if kind in _CUTTING else len(_CUTTING), number)
+
+
+def _freezes(m: Machine, judge: Judge, node: ast.AST, hidden: set[int], parents: dict[ast.AST, ast.AST]) -> bool:
+    """Whether a `with torch.no_grad()` covers whole submodules as they were made: a way to freeze them."""
+    if not isinstance(parents.get(node), ast.withitem):
+        return False
+    covered: set[int] = set()
+    for address, content in m.cells.items():
+        if type(address) is not int or type(content) not in (Instance, Layer):
+            continue
+        if type(content) is Instance and not m.classes[content.owner].is_module:
+            continue
+        found = members(m, Ref(address))
+        leaves = {ref.address for _, ref in found.parameters}
+        if leaves and leaves <= hidden and not any(ref.address & ~1 in judge.changed for _, ref in found.modules):
+            covered |= leaves
+    return hidden <= covered
+
+
 def _cuts(m: Machine, judge: Judge, parents: dict[ast.AST, ast.AST]) -> None:
     """Leaves that an optimizer owns, that no backward reached, and that a cut on the way to a loss hides."""
     done: set[int] = set()
     names = _leaf_names(m)
     for _, optimizer, owner in judge.optimizers:
-        missed = {leaf for leaf in optimizer.owns if leaf not in judge.reached_leaves and _trains(m, leaf)}
-        for number, loss in judge.backward_cuts.items():
+        owns = optimizer.owns & judge.stepped_owners
+        missed = {leaf for leaf in owns if leaf not in judge.reached_leaves and _trains(m, leaf)}
+        told: set[int] = set()
+        for number, loss in sorted(judge.backward_cuts.items(), key=lambda pair: _rank(m, pair[0])):
             info = m.cuts[number]
             hidden = missed & info.leaves
-            if not hidden or number in done or info.kind in ("item", "sample", "numpy", "grad", "zero"):
+            if not hidden or number in done or info.kind not in _CUTTING or hidden <= told:
                 continue
+            if info.kind == "no_grad" and _freezes(m, judge, info.node, hidden, parents):
+                continue
+            told |= hidden
             done.add(number)
             found = tuple(sorted({names.get(leaf) or _leaf_name(m, leaf) for leaf in hidden}))
-            all_cut = bool(optimizer.owns) and optimizer.owns <= missed
+            all_cut = bool(owns) and owns <= missed
             subject = _cut_subject(info.node, parents)
             m.emit(CutPath(info.node, info.calls, info.kind, info.name, found, loss, owner, all_cut, subject))
     owned = frozenset[int]().union(*(optimizer.owns for _, optimizer, _ in judge.optimizers))

@@ -3,9 +3,9 @@
 from dataclasses import dataclass, replace
 
 from gradvet.analysis import Analysis, Diagnostic
-from gradvet.finding import Fix
+from gradvet.finding import Applicability, Fix
 from gradvet.syntax.parse import Problem
-from gradvet.text import Edit, Source, Span
+from gradvet.text import Source, Span
 from gradvet.views import rule_url
 from gradvet.views.fixall import fix_edits
 
@@ -14,7 +14,7 @@ SYNTAX = "syntax-error"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """From one row and column to another, counted from 1; the end column lies just past the last character."""
+    """From one row and column to another, counted from 1; the end lies just past the last character."""
 
     row: int
     column: int
@@ -41,12 +41,12 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class FixOffer:
-    """A fix with its edits worked out."""
+    """A fix; `changes` is None where they were not worked out."""
 
     title: str
     effect: str
     applicability: str
-    changes: tuple[Change, ...]
+    changes: tuple[Change, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +87,13 @@ class Report:
 CONTEXT = 2  # lines shown above the one that a finding is on
 
 
-def entries(analysis: Analysis) -> tuple[Entry, ...]:
+def entries(analysis: Analysis, *, unsafe_edits: bool) -> tuple[Entry, ...]:
     """All that is to be said of a source, in the order of its places."""
     found = [(problem.span, _of_problem(analysis.source, problem)) for problem in analysis.problems]
-    found += [(diagnostic.span, _of_diagnostic(analysis, diagnostic)) for diagnostic in analysis.diagnostics]
+    found += (
+        (diagnostic.span, _of_diagnostic(analysis, diagnostic, unsafe_edits=unsafe_edits))
+        for diagnostic in analysis.diagnostics
+    )
     return tuple(entry for _, entry in sorted(found, key=lambda pair: pair[0]))
 
 
@@ -99,28 +102,35 @@ def _of_problem(source: Source, problem: Problem) -> Entry:
     return Entry(SYNTAX, "error", problem.message, place, (), (), None, _lines(source, place))
 
 
-def _of_diagnostic(analysis: Analysis, diagnostic: Diagnostic) -> Entry:
+def _of_diagnostic(analysis: Analysis, diagnostic: Diagnostic, *, unsafe_edits: bool) -> Entry:
     source = analysis.source
     place = _place(source, diagnostic.span)
     notes = tuple(
         Note(note.label, note.text, None if note.span is None else _place(source, note.span))
         for note in diagnostic.notes
     )
-    offers = (_offer(source, fix, tuple(fix_edits(analysis, fix))) for fix in diagnostic.fixes)
+    offers = [
+        _offer(analysis, fix, resolve=unsafe_edits or fix.applicability is Applicability.SAFE)
+        for fix in diagnostic.fixes
+    ]
     return Entry(
         diagnostic.rule.name,
         diagnostic.severity.value,
         diagnostic.message,
         place,
         notes,
-        tuple(offer for offer in offers if offer.changes),
+        tuple(offer for offer in offers if offer.changes != ()),
         rule_url(diagnostic.rule),
         _lines(source, place),
     )
 
 
-def _offer(source: Source, fix: Fix, edits: tuple[Edit, ...]) -> FixOffer:
-    changes = tuple(Change(_place(source, edit.span), edit.text) for edit in edits)
+def _offer(analysis: Analysis, fix: Fix, *, resolve: bool) -> FixOffer:
+    changes = None
+    if resolve:
+        changes = tuple(
+            Change(_place(analysis.source, edit.span), edit.text) for edit in fix_edits(analysis, fix)
+        )
     return FixOffer(fix.title, fix.effect, fix.applicability.value, changes)
 
 

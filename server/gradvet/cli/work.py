@@ -1,4 +1,4 @@
-"""The work on one file: read, analyse, fix, report. Runs in any process; nothing that goes wrong leaves it."""
+"""The work on one file: read, analyse, fix, report. Runs in any process, and never raises."""
 
 import logging
 import time
@@ -15,13 +15,20 @@ from gradvet.project import ProjectError, read
 from gradvet.text import Source
 from gradvet.views import fixed
 
+log = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One file and what to do with it. `fix` names the kinds of fixes to apply; `write` puts them in the file."""
+    """One file and what to do with it.
+
+    `fix` names the kinds of fixes to apply, `write` puts their text in the file. Unsafe fixes are
+    worked out only on demand: those that move statements cost more than the whole check.
+    """
 
     path: Path
     config: Config
+    unsafe_edits: bool = False
     fix: frozenset[Applicability] = frozenset()
     write: bool = False
     verbose: bool = False
@@ -35,10 +42,9 @@ def work(job: Job) -> Report:
             report = _report(job)
         except ProjectError as error:
             report = Report(str(job.path), failures=(str(error),))
-        except Exception as error:
-            logging.getLogger("gradvet.cli").exception("%s could not be checked", job.path)
+        except Exception:
+            log.exception("%s could not be checked", job.path)
             report = Report(str(job.path))
-            failures = failures or [f"{job.path} could not be checked: {error!r}"]
     return replace(report.failing(*failures), seconds=time.perf_counter() - start)
 
 
@@ -51,13 +57,13 @@ def _report(job: Job) -> Report:
         result = fixed(analysis, lambda source: _analysis(job, source), job.fix)
         analysis, count = result.analysis, result.count
     after = analysis.source.text
-    report = Report(str(job.path), entries(analysis), (), count, *(() if after == file.text else (file.text, after)))
     if job.write and after != file.text:
         try:
             file.write(after)
         except ProjectError as error:
             return _report(replace(job, fix=frozenset())).failing(str(error))
-    return report
+    found = entries(analysis, unsafe_edits=job.unsafe_edits)
+    return Report(str(job.path), found, fixes=count, before=file.text, after=after)
 
 
 def _analysis(job: Job, source: Source) -> Analysis:
@@ -85,5 +91,7 @@ class _Collector(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         error = record.exc_info[1] if record.exc_info else None
-        line = self.format(record) if self.verbose else record.getMessage() + (f" ({error!r})" if error else "")
+        line = (
+            self.format(record) if self.verbose else record.getMessage() + (f" ({error!r})" if error else "")
+        )
         self.lines.append(line)

@@ -71,7 +71,7 @@ async def _workspace_edit(
 
 def _edits(session: Session, document: Document, analysis: Analysis, key: str) -> Sequence[Edit]:
     if key == _FIX_ALL_KEY:
-        after = fix_all(analysis, lambda source: session.analyze(document, source.text))
+        after = fix_all(analysis, lambda source: session.again(document, source))
         return changes(analysis.source.text, after)
     whole = Span(0, len(analysis.source.text))
     action = next((action for action in actions(analysis, whole) if action.key == key), None)

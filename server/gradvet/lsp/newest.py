@@ -14,6 +14,9 @@ log = logging.getLogger(__name__)
 SETTLE = 0.05
 
 
+Prepare = Callable[[Document], Callable[[], Analysis]]
+
+
 @dataclass(frozen=True, slots=True)
 class _Work:
     document: Document
@@ -23,12 +26,10 @@ class _Work:
 class Newest:
     """Analyses on demand. Per document one runs at a time, and none begins while edits still come in."""
 
-    def __init__(
-        self, documents: Documents, analyze: Callable[[Document], Analysis], settle: float = SETTLE
-    ) -> None:
-        """Take the texts from `documents`; `analyze` is called in threads."""
+    def __init__(self, documents: Documents, prepare: Prepare, settle: float = SETTLE) -> None:
+        """Take the texts from `documents`. What `prepare` returns is called in a thread."""
         self._documents = documents
-        self._analyze = analyze
+        self._prepare = prepare
         self._settle = settle
         self._work: dict[str, _Work] = {}
 
@@ -62,13 +63,12 @@ class Newest:
             self._work.pop(uri, None)
 
     def _begin(self, document: Document) -> None:
-        task = asyncio.create_task(asyncio.to_thread(self._guarded, document))
-        self._work[document.uri] = _Work(document, task)
+        self._work[document.uri] = _Work(document, asyncio.create_task(self._analyzed(document)))
 
-    def _guarded(self, document: Document) -> Analysis | None:
+    async def _analyzed(self, document: Document) -> Analysis | None:
         """The analysis, or None: one file that breaks the engine must not take the server along."""
         try:
-            return self._analyze(document)
+            return await asyncio.to_thread(self._prepare(document))
         except Exception:
             log.exception("the analysis of %s failed", document.uri)
             return None

@@ -12,6 +12,7 @@ from gradvet.lsp import code_actions, proto
 from gradvet.lsp.abilities import from_capabilities
 from gradvet.lsp.session import Session, answers, result_id
 from gradvet.lsp.settings import SECTION, from_settings
+from gradvet.project import unknown_rules
 from gradvet.views import hover
 
 log = logging.getLogger(__name__)
@@ -52,13 +53,14 @@ async def initialized(ls: Session, _params: lsp.InitializedParams) -> None:
         options = lsp.DidChangeConfigurationRegistrationOptions(section=SECTION)
         wanted.append(lsp.Registration("gradvet-settings", lsp.WORKSPACE_DID_CHANGE_CONFIGURATION, options))
     if ls.abilities.watch_files:
-        watchers = [lsp.FileSystemWatcher(glob_pattern="**/pyproject.toml")]
+        watchers = [lsp.FileSystemWatcher(glob_pattern="**/{pyproject,gradvet}.toml")]
         files = lsp.DidChangeWatchedFilesRegistrationOptions(watchers=watchers)
         wanted.append(lsp.Registration("gradvet-files", lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES, files))
     try:
         if wanted:
             await ls.client_register_capability_async(lsp.RegistrationParams(registrations=wanted))
         await read_settings(ls)
+        check_settings(ls)
     except Exception:
         log.exception("the client did not take our registrations")
 
@@ -73,10 +75,17 @@ async def read_settings(ls: Session) -> None:
 
 def change_settings(ls: Session, sent: Any) -> None:
     """Take new settings; null means that the client has none of ours, and leaves what the start said."""
-    settings = from_settings(sent)
-    if sent is not None and settings != ls.settings:
-        ls.settings = settings
+    if sent is not None:
+        ls.settings = from_settings(sent)
         ls.refresh()
+        check_settings(ls)
+
+
+def check_settings(ls: Session) -> None:
+    """Tell the user of names in the settings that no rule has."""
+    for key, names in (("select", ls.settings.select), ("ignore", ls.settings.ignore)):
+        if (complaint := unknown_rules(sorted(names))) is not None:
+            ls.warn(f"the setting `{SECTION}.{key}` names {complaint}")
 
 
 @server.feature(lsp.WORKSPACE_DID_CHANGE_CONFIGURATION)
@@ -90,7 +99,7 @@ async def did_change_configuration(ls: Session, params: lsp.DidChangeConfigurati
 
 @server.feature(lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES)
 def did_change_watched_files(ls: Session, _params: lsp.DidChangeWatchedFilesParams) -> None:
-    """A `pyproject.toml` came, went or changed."""
+    """A `pyproject.toml` or `gradvet.toml` came, went or changed."""
     ls.refresh()
 
 
@@ -116,8 +125,10 @@ def did_close(ls: Session, params: lsp.DidCloseTextDocumentParams) -> None:
 
 
 @server.feature(lsp.TEXT_DOCUMENT_DID_SAVE)
-def did_save(ls: Session, params: lsp.DidSaveTextDocumentParams) -> None:
-    """A text was saved: nothing new for itself, since it was known before it reached the disk."""
+def did_save(ls: Session, _params: lsp.DidSaveTextDocumentParams) -> None:
+    """A text was saved: perhaps the project's settings, which not every client watches for us."""
+    if not ls.abilities.watch_files:
+        ls.refresh()
 
 
 @server.feature(lsp.NOTEBOOK_DOCUMENT_DID_OPEN)

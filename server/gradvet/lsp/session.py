@@ -5,6 +5,7 @@ import functools
 import hashlib
 import logging
 from collections.abc import Callable, Coroutine
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from lsprotocol import types as lsp
@@ -16,6 +17,8 @@ from gradvet.lsp import proto
 from gradvet.lsp.abilities import Abilities
 from gradvet.lsp.documents import Document, Documents
 from gradvet.lsp.newest import Newest
+from gradvet.lsp.settings import for_file
+from gradvet.project import Project, ProjectError
 from gradvet.text import Source
 
 log = logging.getLogger(__name__)
@@ -36,12 +39,37 @@ class Session(LanguageServer):
         self.abilities = abilities
         self.settings = settings
         self.documents = Documents(encoding)
-        self.newest = Newest(self.documents, lambda document: self.analyze(document, document.text))
+        self.newest = Newest(self.documents, self._prepare)
+        self._project = Project()
+        self._configs: dict[str, Config] = {}
         self._pushes: dict[str, asyncio.Task[None]] = {}
+        self._warned: set[str] = set()
 
-    def analyze(self, document: Document, text: str) -> Analysis:
-        """Analyse a text in place of the document's own. Called in threads."""
-        return analyze(Source(document.path, text), self.settings)
+    def _prepare(self, document: Document) -> Callable[[], Analysis]:
+        config = self._configs[document.uri] = self._config(document)
+        return functools.partial(analyze, Source(document.path, document.text), config)
+
+    def again(self, document: Document, source: Source) -> Analysis:
+        """Analyse a text that might take the place of the document's, with the same settings. For threads."""
+        return analyze(source, self._configs[document.uri])
+
+    def _config(self, document: Document) -> Config:
+        """The editor's settings, and for a file those of its project."""
+        if not document.on_disk:
+            return self.settings
+        path = Path(document.path)
+        try:
+            return for_file(self._project.settings(path), self.settings, path)
+        except ProjectError as error:
+            self.warn(str(error))
+            return self.settings
+
+    def warn(self, message: str) -> None:
+        """Tell the user about something that only they can put right, once."""
+        log.warning(message)
+        if message not in self._warned:
+            self._warned.add(message)
+            self.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Warning, f"Gradvet: {message}"))
 
     def place(self, document: Document, analysis: Analysis) -> proto.Place:
         """Where the analysis's offsets lie for this client."""
@@ -69,20 +97,26 @@ class Session(LanguageServer):
         """Forget a document, and let a client that was sent its diagnostics forget them too."""
         self._stop_push(uri)
         self.documents.close(uri)
+        self._configs.pop(uri, None)
         self.newest.forget(uri)
         if not self.abilities.pull:
             self.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri=uri, diagnostics=[]))
 
     def refresh(self) -> None:
-        """Settings have changed: nothing that was said still holds."""
-        self.newest.forget()
-        if self.abilities.refresh:
-            self.workspace_diagnostic_refresh(None)
-        for document in self.documents:
+        """Settings may have changed: what was said under others no longer holds."""
+        self._project = Project()
+        changed = [document for document in self.documents if self._changed(document)]
+        for document in changed:
+            self.newest.forget(document.uri)
             self.push(document.uri)
+        if changed and self.abilities.refresh:
+            self.workspace_diagnostic_refresh(None)
+
+    def _changed(self, document: Document) -> bool:
+        return self._configs.get(document.uri) not in (None, self._config(document))
 
     def sweep(self) -> None:
-        """Drop what pygls holds of notifications that are over: 2 kB for every key that is pressed, for ever."""
+        """Drop what pygls holds of notifications that are over: 2 kB for every key, for ever."""
         futures = getattr(self.protocol, "_request_futures", {})
         for key in [key for key, future in futures.items() if future.done()]:
             del futures[key]

@@ -1,14 +1,17 @@
 """The user's settings as the editor sends them: read leniently, since each client shapes them its own way."""
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from gradvet.config import Config
+from gradvet.project import Settings
 
 log = logging.getLogger(__name__)
 
 SECTION = "gradvet"
+NOTHING = Config(select=frozenset({"nothing"}))  # a name that no rule has
 
 
 def from_settings(sent: Any) -> Config:
@@ -25,9 +28,20 @@ def from_settings(sent: Any) -> Config:
     return Config(select=_names(sent, "select"), ignore=_names(sent, "ignore"))
 
 
-def joined(project: Config, editor: Config) -> Config:
-    """Both together: the editor's choice of rules replaces the project's; what either ignores is ignored."""
-    return Config(select=editor.select or project.select, ignore=editor.ignore | project.ignore)
+def for_file(project: Settings, editor: Config, path: Path) -> Config:
+    """What holds for a file: the editor's choice of rules replaces the project's, both may ignore.
+
+    In installed packages and in what the project excludes, no rule speaks: nobody would change those.
+    """
+    if "site-packages" in path.parts or any(project.excludes(part) for part in _within(project, path)):
+        return NOTHING
+    return Config(select=editor.select or project.config.select, ignore=editor.ignore | project.config.ignore)
+
+
+def _within(project: Settings, path: Path) -> Iterator[Path]:
+    """The file and the folders that lead to it from the project's settings."""
+    root = None if project.path is None else project.path.parent
+    yield from (part for part in (path, *path.parents) if root in part.parents)
 
 
 def _names(sent: Mapping[str, Any], key: str) -> frozenset[str]:

@@ -50,15 +50,23 @@ def bracketed(module: Module, node: ast.expr) -> Span:
         left, right = _code_before(bare, span.start), _code_after(bare, span.end)
         if bare[left : left + 1] != "(" or bare[right : right + 1] != ")":
             return span
-        if isinstance(parent, ast.Call) and node is not parent.func and right + 1 == module.source.span(parent).end:
+        if (
+            isinstance(parent, ast.Call)
+            and node is not parent.func
+            and right + 1 == module.source.span(parent).end
+        ):
             return span  # the brackets of the call
-        if isinstance(parent, ast.ClassDef) and node in parent.bases and bare[_code_before(bare, left)] != "(":
+        if (
+            isinstance(parent, ast.ClassDef)
+            and node in parent.bases
+            and bare[_code_before(bare, left)] != "("
+        ):
             return span  # the brackets of the class
         span = Span(left, right + 1)
 
 
 def after(module: Module, node: ast.expr, trailer: str) -> list[Edit]:
-    """Put a trailer, `.detach()` or `[0]`, after an expression; in brackets where the expression needs them."""
+    """Put a trailer, `.detach()` or `[0]`, after an expression; in brackets where it needs them."""
     if isinstance(node, ast.Starred):
         node = node.value
     if not _placed(module, node):
@@ -78,7 +86,9 @@ def replace(module: Module, node: ast.expr, text: str) -> list[Edit]:
     if not _placed(module, node):
         return []
     own = module.source.span(node)
-    needs = _is_only_argument(module, node) or (own == bracketed(module, node) and _needs_brackets(module, node, text))
+    needs = _is_only_argument(module, node) or (
+        own == bracketed(module, node) and _needs_brackets(module, node, text)
+    )
     return [Edit(own, f"({text})" if needs else text)]
 
 
@@ -224,7 +234,9 @@ def _needs_brackets(module: Module, node: ast.expr, text: str) -> bool:
     """Whether an expression of this text needs brackets in the place of the node."""
     new = _expression(text)
     if new is None:
-        return _expression(f"({text}\n)") is not None  # a walrus, or lines that need brackets to hold together
+        return (
+            _expression(f"({text}\n)") is not None
+        )  # a walrus, or lines that need brackets to hold together
     if isinstance(new, _NEVER_BARE):
         return not (isinstance(new, ast.Tuple) and text.strip().startswith("("))
     parent = module.parents.get(node)
@@ -237,7 +249,7 @@ def _needs_brackets(module: Module, node: ast.expr, text: str) -> bool:
 
 
 def _placed(module: Module, node: ast.expr) -> bool:
-    """Whether the node's span can be trusted: before Python 3.12, those inside f-strings may lie elsewhere."""
+    """Whether the node's span can be trusted: before Python 3.12, one in an f-string may lie elsewhere."""
     above = module.parents.get(node)
     while isinstance(above, (ast.expr, ast.keyword, ast.comprehension)):
         if isinstance(above, ast.JoinedStr):

@@ -1,4 +1,4 @@
-"""Blank the smallest blocks that will not parse, so that the rest of a text does. Knows layout, not meaning."""
+"""Blank the smallest blocks that will not parse, so that the rest does. Knows layout, not meaning."""
 
 import ast
 import re
@@ -6,6 +6,7 @@ import threading
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from gradvet.syntax.lexical import skeleton
 from gradvet.text import Source
@@ -54,7 +55,7 @@ def read(text: str) -> ast.Module:
 def heal(source: Source) -> Healed:
     """What can be read of a source that will not parse as a whole."""
     text, starts = source.readable, [*source.line_starts, len(source.readable)]
-    lines = [text[start:end] for start, end in zip(starts, starts[1:], strict=False)]
+    lines = [text[start:end] for start, end in pairwise(starts)]
     draft = _Draft(lines, [_indent(line) for line in lines])
     _heal_block(draft, _Block(1, len(lines) + 1))
     text = "".join(draft.lines)
@@ -114,10 +115,14 @@ class _Block:
         """Why these rows will not stand as statements of the block; None when they will."""
         row = next(draft.rows(first, end), None)
         if row is not None and self.header and draft.indents[row - 1] != self.indent:
-            return IndentationError("unindent does not match any outer indentation level", ("", row, 1, "", row, 1))
+            return IndentationError(
+                "unindent does not match any outer indentation level", ("", row, 1, "", row, 1)
+            )
         # Rows before the header keep the line numbers in Python's message true.
         above = "\n" * (first - 1 - self.header.count("\n"))
-        return error_of(self.header + draft.text(first, end)) and error_of(above + self.header + draft.text(first, end))
+        return error_of(self.header + draft.text(first, end)) and error_of(
+            above + self.header + draft.text(first, end)
+        )
 
 
 def error_of(text: str) -> Exception | None:
@@ -170,7 +175,7 @@ def _closed(draft: _Draft, starts: Sequence[int]) -> int | None:
     bare = skeleton(draft.text(starts[0], starts[-1]))
     outside = None
     depth = offset = 0
-    for begin, end in zip(starts, starts[1:], strict=False):
+    for begin, end in pairwise(starts):
         size = len(draft.text(begin, end))
         part = bare[offset : offset + size]
         depth += sum(map(part.count, _OPENING)) - sum(map(part.count, _CLOSING))
@@ -183,7 +188,7 @@ def _closed(draft: _Draft, starts: Sequence[int]) -> int | None:
 
 
 def _likelier(draft: _Draft, block: _Block, first: int, ends: tuple[int, int]) -> int:
-    """Where a broken statement ends: by layout, or where its strings and brackets do; what loses fewer lines."""
+    """Where a broken statement ends: by layout, or where its strings do; whichever loses fewer lines."""
     near, far = ends
     if near == far or block.depth >= _MAX_TRIALS:
         return near

@@ -60,7 +60,9 @@ def _imported(body: Sequence[ast.stmt]) -> Iterator[tuple[str, str]]:
                     yield (alias.name, alias.asname) if alias.asname else (top, top)
             case ast.ImportFrom(module=str(source), names=names, level=0):
                 yield from ((f"{source}.{alias.name}", alias.asname or alias.name) for alias in names)
-            case ast.If(test=ast.Name(id="TYPE_CHECKING") | ast.Attribute(attr="TYPE_CHECKING"), orelse=otherwise):
+            case ast.If(
+                test=ast.Name(id="TYPE_CHECKING") | ast.Attribute(attr="TYPE_CHECKING"), orelse=otherwise
+            ):
                 yield from _imported(otherwise)
             case ast.If(body=inside, orelse=otherwise) | ast.Try(body=inside, orelse=otherwise):
                 yield from _imported([*inside, *otherwise])

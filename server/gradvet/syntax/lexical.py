@@ -44,7 +44,7 @@ def lexemes(text: str, start: int = 0) -> Iterator[Lexeme]:
 
 
 def skeleton(text: str) -> str:
-    """The text with spaces for comments and `_` for every character of a string: only code is left to be seen."""
+    """The text with spaces for comments and `_` for the characters of strings: only code can be seen."""
     pieces: list[str] = []
     done = 0
     for lexeme in lexemes(text):

@@ -5,7 +5,7 @@ import sys
 from dataclasses import dataclass
 from functools import cached_property
 
-from gradvet.syntax.heal import Broken, Healed, Unreadable, heal, read
+from gradvet.syntax.heal import Broken, Unreadable, heal, read
 from gradvet.syntax.lexical import skeleton
 from gradvet.text import Source, Span
 
@@ -68,7 +68,9 @@ def _nulls(source: Source) -> tuple[Problem, ...]:
     at = source.text.find("\0")
     if at < 0:
         return ()
-    return (Problem(Span(at, at + 1), "a null byte: Python reads no file that holds one. Is this text at all?"),)
+    return (
+        Problem(Span(at, at + 1), "a null byte: Python reads no file that holds one. Is this text at all?"),
+    )
 
 
 def _problem(source: Source, broken: Broken) -> Problem:
@@ -80,7 +82,9 @@ def _problem(source: Source, broken: Broken) -> Problem:
         line = source.line(broken.first)
         indent = len(line) - len(line.lstrip())
         span = Span(whole.start + indent, max(_end(source, broken.first), whole.start + indent + 1))
-    return Problem(span, f"{_PYTHON} cannot read this: {_said(error)}. The rest of the file is checked without it")
+    return Problem(
+        span, f"{_PYTHON} cannot read this: {_said(error)}. The rest of the file is checked without it"
+    )
 
 
 def _end(source: Source, row: int) -> int:

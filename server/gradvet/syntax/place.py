@@ -37,7 +37,9 @@ def place(module: Module, node: ast.AST) -> Span:
 
 def is_block(node: ast.AST) -> bool:
     """Whether other statements hang below this one."""
-    return isinstance(node, (ast.stmt, ast.ExceptHandler)) and (hasattr(node, "body") or hasattr(node, "cases"))
+    return isinstance(node, (ast.stmt, ast.ExceptHandler)) and (
+        hasattr(node, "body") or hasattr(node, "cases")
+    )
 
 
 def _head(module: Module, node: ast.AST, span: Span) -> Span:

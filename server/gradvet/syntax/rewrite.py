@@ -39,7 +39,9 @@ def wrap_in_with(module: Module, statements: ast.stmt | Sequence[ast.stmt], head
     def change(tree: "cst.Module", chosen: list["cst.CSTNode"]) -> "cst.Module":
         import libcst as cst
 
-        body = next((node for node in _bodies(tree) if any(child in chosen for child in _children(node))), None)
+        body = next(
+            (node for node in _bodies(tree) if any(child in chosen for child in _children(node))), None
+        )
         if body is None:
             return tree
         within = cst.ensure_type(cst.parse_statement(f"{header} pass"), cst.With)
@@ -52,7 +54,10 @@ def wrap_in_with(module: Module, statements: ast.stmt | Sequence[ast.stmt], head
 
 
 def add_decorator(module: Module, definition: ast.stmt, decorator: str) -> list[Edit]:
-    """Put `@torch.no_grad()` under the other decorators of a function or class: nearest to it, so that it works."""
+    """Put `@torch.no_grad()` under the other decorators of a function or class.
+
+    Those above may turn it into something that cannot be decorated: a property, a static method.
+    """
 
     def change(tree: "cst.Module", chosen: list["cst.CSTNode"]) -> "cst.Module":
         import libcst as cst
@@ -71,7 +76,9 @@ def _rows(module: Module, block: Sequence[ast.stmt]) -> tuple[int, int]:
     """The first and last row of the lines to rewrite: whole statements, and nothing else."""
     parent = module.parents[block[0]]
     siblings: list[ast.stmt] = next(
-        list_ for name in _BLOCKS if isinstance(list_ := getattr(parent, name, None), list) and block[0] in list_
+        list_
+        for name in _BLOCKS
+        if isinstance(list_ := getattr(parent, name, None), list) and block[0] in list_
     )
     begin, end = siblings.index(block[0]), siblings.index(block[-1])
     while begin > 0 and siblings[begin - 1].end_lineno == first_row(siblings[begin]):
@@ -93,8 +100,10 @@ def _whole(module: Module, node: ast.AST) -> ast.stmt:
     return node
 
 
-def _rewritten(module: Module, rows: tuple[int, int], nodes: Sequence[ast.stmt], change: "Change") -> list[Edit]:
-    """The edits that a change of some whole lines comes to. The change gets their tree, and these nodes in it."""
+def _rewritten(
+    module: Module, rows: tuple[int, int], nodes: Sequence[ast.stmt], change: "Change"
+) -> list[Edit]:
+    """The edits that a change of some whole lines comes to. It gets their tree and the nodes in it."""
     import libcst as cst
     from libcst.metadata import MetadataWrapper, PositionProvider
 
@@ -109,9 +118,13 @@ def _rewritten(module: Module, rows: tuple[int, int], nodes: Sequence[ast.stmt],
     # Lines that are indented need a block to stand in; and LibCST has no full grasp of the oldest line end.
     newline = "\n" if source.line_end == "\r" else source.line_end
     opening = f"if 1:{newline}" if _margin(text) else ""
-    whole = Source(source.path, opening + text.replace("\r", "\n") if source.line_end == "\r" else opening + text)
+    whole = Source(
+        source.path, opening + text.replace("\r", "\n") if source.line_end == "\r" else opening + text
+    )
     try:
-        wrapper = MetadataWrapper(cst.parse_module(whole.text, cst.PartialParserConfig(default_newline=newline)))
+        wrapper = MetadataWrapper(
+            cst.parse_module(whole.text, cst.PartialParserConfig(default_newline=newline))
+        )
         places = {whole.row_column(source.span(node).start - piece.start + len(opening)) for node in nodes}
         positions = wrapper.resolve(PositionProvider)
         chosen = [node for node, at in positions.items() if (at.start.line, at.start.column + 1) in places]
@@ -139,7 +152,9 @@ def _children(body: Any) -> Iterator["cst.CSTNode"]:
         yield from statement.body if isinstance(statement, cst.SimpleStatementLine) else (statement,)
 
 
-def _wrapped(body: Any, chosen: list["cst.CSTNode"], within: "cst.With", unit: str) -> Iterator["cst.BaseStatement"]:
+def _wrapped(
+    body: Any, chosen: list["cst.CSTNode"], within: "cst.With", unit: str
+) -> Iterator["cst.BaseStatement"]:
     """The statements of a body, with the chosen ones inside the `with`."""
     import libcst as cst
 
@@ -164,14 +179,18 @@ def _lines(body: Any, chosen: list["cst.CSTNode"]) -> Iterator[tuple[bool, "cst.
         if not isinstance(line, cst.SimpleStatementLine):
             yield line in chosen, line
             continue
-        groups = [(inside, list(group)) for inside, group in itertools.groupby(line.body, key=chosen.__contains__)]
+        groups = [
+            (inside, list(group)) for inside, group in itertools.groupby(line.body, key=chosen.__contains__)
+        ]
         for number, (inside, small) in enumerate(groups):
             if number < len(groups) - 1:
                 small[-1] = small[-1].with_changes(semicolon=cst.MaybeSentinel.DEFAULT)
             part = cst.SimpleStatementLine(
                 small,
                 leading_lines=line.leading_lines if number == 0 else (),
-                trailing_whitespace=line.trailing_whitespace if number == len(groups) - 1 else cst.TrailingWhitespace(),
+                trailing_whitespace=line.trailing_whitespace
+                if number == len(groups) - 1
+                else cst.TrailingWhitespace(),
             )
             yield inside, part
 
@@ -204,7 +223,9 @@ def _differences(old: str, new: str, offset: int) -> list[Edit]:
     """The edits between two texts, where lines that differ in their margins alone are the same line."""
     before, after = _LINE.findall(old), _LINE.findall(new)
     starts = list(itertools.accumulate(map(len, before), initial=offset))
-    matcher = difflib.SequenceMatcher(None, [line.strip() for line in before], [line.strip() for line in after], False)
+    matcher = difflib.SequenceMatcher(
+        None, [line.strip() for line in before], [line.strip() for line in after], False
+    )
     edits: list[Edit] = []
     for tag, a, b, c, d in matcher.get_opcodes():
         if tag == "equal":
@@ -223,7 +244,9 @@ def _difference(old: str, new: str, offset: int) -> list[Edit]:
     tail = next((n for n in range(size) if old[-1 - n] != new[-1 - n]), size)
     head = next((n for n in range(size - tail) if old[n] != new[n]), size - tail)
     head -= old[:head].endswith("\r")  # never between the two halves of a line end
-    tail -= old[len(old) - tail :].startswith("\n") and (old[:-tail].endswith("\r") or new[:-tail].endswith("\r"))
+    tail -= old[len(old) - tail :].startswith("\n") and (
+        old[:-tail].endswith("\r") or new[:-tail].endswith("\r")
+    )
     return [Edit(Span(offset + head, offset + len(old) - tail), new[head : len(new) - tail])]
 
 
@@ -233,6 +256,7 @@ def _joined(edits: list[Edit]) -> list[Edit]:
     for edit in edits:
         if joined and joined[-1].span.end == edit.span.start:
             before = joined.pop()
-            edit = Edit(Span(before.span.start, edit.span.end), before.text + edit.text)
-        joined.append(edit)
+            joined.append(Edit(Span(before.span.start, edit.span.end), before.text + edit.text))
+        else:
+            joined.append(edit)
     return joined

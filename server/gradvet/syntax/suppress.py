@@ -60,8 +60,14 @@ def _names(inside: str | None) -> frozenset[str] | None:
 
 def _top(module: Module) -> int:
     """The row of the first statement that is more than the module's docstring."""
-    return next((node.lineno for node in module.tree.body if not _is_docstring(node)), len(module.source.text) + 1)
+    return next(
+        (node.lineno for node in module.tree.body if not _is_docstring(node)), len(module.source.text) + 1
+    )
 
 
 def _is_docstring(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )

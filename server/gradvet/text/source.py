@@ -15,8 +15,8 @@ class Source:
     """The text of one file or notebook cell.
 
     Inside Gradvet a position is an offset in code points into `text`. `ast` counts columns in UTF-8
-    bytes, people count code points from 1; both meet offsets only here. Lines end at `\\n`, `\\r\\n`
-    and `\\r` and nowhere else, as they do for Python and for the Language Server Protocol.
+    bytes, people count code points from 1; both meet offsets only here. Lines end at a newline, a
+    carriage return or both and nowhere else, as they do for Python and for the Language Server Protocol.
     """
 
     def __init__(self, path: str, text: str) -> None:

@@ -16,4 +16,4 @@ class Span:
 
     def overlaps(self, other: "Span") -> bool:
         """Whether the two spans share a character, or one of them is empty and touches the other."""
-        return self.start < other.end and other.start < self.end or self.start == other.start
+        return (self.start < other.end and other.start < self.end) or self.start == other.start

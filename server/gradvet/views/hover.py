@@ -56,15 +56,15 @@ def _smallest(analysis: Analysis, character: Span) -> tuple[ast.AST, ExpressionS
     source = analysis.source
     row, _ = source.row_column(character.start)
     around = [
-        (_size(span), node, state)
-        for node, state in analysis.facts.states.items()
+        (_size(span), node)
+        for node in analysis.facts.states
         if getattr(node, "lineno", row + 1) <= row <= (getattr(node, "end_lineno", None) or 0)
         and _holds(span := source.span(node), character)
     ]
     if not around:
         return None
-    _, node, state = min(around, key=lambda found: found[0])
-    return node, state
+    _, node = min(around, key=lambda found: found[0])
+    return node, analysis.facts.states[node]
 
 
 def _diagnostic(source: Source, diagnostic: Diagnostic) -> str:

@@ -1,0 +1,155 @@
+"""The arguments, and what each command does. Imports no more than the command needs."""
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from gradvet import __version__
+
+_INTERRUPTED, _PIPE_CLOSED = 130, 141  # 128 and the number of the signal, as shells say it
+
+_CHECK = """\
+Dry-run autograd over Python files and print the gradient bugs that come to light.
+
+exit status:
+  0  nothing was found, or only findings of severity `info`
+  1  errors or warnings were found
+  2  something could not be checked: no such path, unreadable file, bad settings
+"""
+
+
+def main(arguments: Sequence[str] | None = None, *, serve: Callable[[], None]) -> int:
+    """Run the command line; gives the exit status. `serve` is what `gradvet server` does."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")  # a terminal that lacks a character must not end the run
+    try:
+        status = _run(_parser().parse_args(arguments), serve)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    except BrokenPipeError:
+        # Python flushes at exit, and would complain then.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _PIPE_CLOSED
+    return status
+
+
+def _run(options: argparse.Namespace, serve: Callable[[], None]) -> int:
+    match options.command:
+        case "check":
+            from gradvet.cli.check import check
+
+            return check(options)
+        case "explain" if options.rule is not None:
+            from gradvet.cli.explain import explain
+
+            return explain(options.rule)
+        case "explain" | "rules":
+            from gradvet.cli.explain import list_rules
+
+            return list_rules()
+        case _:
+            serve()
+            return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        "gradvet", description="Find gradient-control bugs in PyTorch code by dry-running autograd."
+    )
+    parser.add_argument("--version", action="version", version=f"gradvet {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    _add_check(
+        commands.add_parser(
+            "check",
+            help="find bugs",
+            description=_CHECK,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+    )
+    explain = commands.add_parser("explain", help="print a rule's page", description="Print a rule's page.")
+    explain.add_argument(
+        "rule", nargs="?", metavar="RULE", help="the rule's name; without it, all are listed"
+    )
+    commands.add_parser("rules", help="list the rules", description="List the rules.")
+    server = commands.add_parser(
+        "server", help="serve an editor", description="Speak LSP over standard input and output."
+    )
+    server.add_argument(
+        "--stdio", action="store_true", help="the only way there is; accepted since some editors add it"
+    )
+    return parser
+
+
+def _add_check(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "paths",
+        nargs="*",
+        type=Path,
+        metavar="PATH",
+        default=[Path()],
+        help="files and folders; default: the current folder. What is named here is always checked; "
+        "inside folders, hidden ones, virtual environments, build products and what the settings "
+        "exclude are left out",
+    )
+    parser.add_argument(
+        "--output-format",
+        choices=("text", "concise", "json"),
+        default="text",
+        help="text with source lines and reasons (default), one line a finding, or a JSON array",
+    )
+    parser.add_argument(
+        "--select",
+        type=_names,
+        action="extend",
+        metavar="NAMES",
+        help="rules and families to run, with commas between; in place of those in the settings",
+    )
+    parser.add_argument(
+        "--ignore",
+        type=_names,
+        action="extend",
+        metavar="NAMES",
+        help="rules and families to leave out; in place of those in the settings",
+    )
+    parser.add_argument(
+        "--fix",
+        action="store_true",
+        help="apply safe fixes: those that leave every value and every wanted gradient as it was",
+    )
+    parser.add_argument(
+        "--unsafe-fixes",
+        action="store_true",
+        help="with --fix or --diff: apply the others as well. Read what they did",
+    )
+    parser.add_argument(
+        "--diff",
+        action="store_true",
+        help="print what --fix would change, and change nothing; exit status 1 when it would",
+    )
+    parser.add_argument("--exit-zero", action="store_true", help="exit with 0 although there are findings")
+    parser.add_argument(
+        "-j", "--jobs", type=_positive, metavar="N", help="processes to use; default: one a processor"
+    )
+    parser.add_argument("--no-cache", action="store_true", help="accepted for scripts; there is no cache yet")
+    parser.add_argument(
+        "-v",
+        "--verbose",
+        action="store_true",
+        help="tell which settings are used, how long each file takes, and where a failure came from",
+    )
+
+
+def _names(value: str) -> list[str]:
+    return [name for part in value.split(",") if (name := part.strip())]
+
+
+def _positive(value: str) -> int:
+    number = int(value)
+    if number < 1:
+        message = "must be 1 or more"
+        raise argparse.ArgumentTypeError(message)
+    return number
