@@ -179,13 +179,13 @@ def _seen_complaints(reveal: Reveal, seen: Sequence[Seen]) -> Iterator[str]:
         yield f"line {reveal.row}: torch never comes to this reveal_grad"
     for state in seen:
         holds = (
-            _allows(reveal.requires_grad, state.requires_grad)
-            and _allows(reveal.is_leaf, state.is_leaf)
+            _allows(reveal.requires_grad, fact=state.requires_grad)
+            and _allows(reveal.is_leaf, fact=state.is_leaf)
             and not reveal.grad_fn.isdisjoint({"*", str(state.grad_fn)})
         )
         if not holds:
             yield f"line {reveal.row}: torch holds {state}, the page says {reveal.text}"
 
 
-def _allows(word: str, fact: bool) -> bool:
+def _allows(word: str, *, fact: bool) -> bool:
     return word == "MAYBE" or (word == "YES") is fact

@@ -75,12 +75,12 @@ RULES = [
 
 
 def looked_at(
-    monkeypatch: pytest.MonkeyPatch, text: str, rules: Sequence[Rule] = RULES, **config: set[str]
+    monkeypatch: pytest.MonkeyPatch, text: str, rules: Sequence[Rule] = RULES, config: Config = Config()
 ) -> Analysis:
     """An analysis by the engine and the rules above."""
     monkeypatch.setattr(gradvet.analysis, "run", run)
     monkeypatch.setattr(gradvet.analysis, "all_rules", lambda: {rule.name: rule for rule in rules})
-    return analyze(Source("x.py", text), Config(**{key: frozenset(names) for key, names in config.items()}))
+    return analyze(Source("x.py", text), config)
 
 
 def told(analysis: Analysis) -> list[tuple[int, str, str, str]]:
@@ -130,7 +130,8 @@ def test_only_chosen_rules_are_asked(
     monkeypatch: pytest.MonkeyPatch, config: dict[str, set[str]], names: list[str]
 ) -> None:
     """By their own names or by that of their family."""
-    analysis = looked_at(monkeypatch, "import torch\nlost(A)\n", **config)
+    chosen = Config(**{key: frozenset(names) for key, names in config.items()})
+    analysis = looked_at(monkeypatch, "import torch\nlost(A)\n", config=chosen)
     assert names == [found.rule.name for found in analysis.diagnostics]
 
 

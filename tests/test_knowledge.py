@@ -2,7 +2,10 @@
 
 import json
 import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -25,7 +28,7 @@ SAMPLE, SEED = 150, 20
 
 
 @pytest.fixture(scope="module")
-def measure():
+def measure() -> Iterator[ModuleType]:
     """The tool that made the file; it needs torch."""
     pytest.importorskip("torch")
     pytest.importorskip("expecttest")
@@ -36,7 +39,7 @@ def measure():
     sys.path.remove(str(ROOT))
 
 
-def test_a_sample_of_names_still_behaves_as_the_file_says(measure):
+def test_a_sample_of_names_still_behaves_as_the_file_says(measure: ModuleType) -> None:
     """Drift means another torch, or a tool that changed: run `python -m tools.measure` and read the diff."""
     import torch
 
@@ -46,7 +49,7 @@ def test_a_sample_of_names_still_behaves_as_the_file_says(measure):
     assert not drift, "\n".join(drift)
 
 
-def test_the_file_covers_torchs_own_operator_database(measure):
+def test_the_file_covers_torchs_own_operator_database(measure: ModuleType) -> None:
     """The coverage in the file is the coverage of the file, and it is at least 95 %."""
     found = measure.coverage(FILE)
     assert found == FILE["meta"]["coverage"]
@@ -55,7 +58,7 @@ def test_the_file_covers_torchs_own_operator_database(measure):
     assert measured >= 0.95 * entries
 
 
-def test_comparing_notices_a_changed_record(measure):
+def test_comparing_notices_a_changed_record(measure: ModuleType) -> None:
     """A file that calls `torch.exp` a view, and says nothing of what it saves, is found out."""
     changed = FILE["functions"]["torch.exp"] | {"out": [{"fn": ["ExpBackward0"], "view": "always"}]}
     drift = measure.drift({"functions": {"torch.exp": changed}}, ["torch.exp"])
@@ -63,7 +66,7 @@ def test_comparing_notices_a_changed_record(measure):
     assert "torch.exp" in drift[0]
 
 
-def test_the_file_is_written_one_record_a_line_with_sorted_keys(measure):
+def test_the_file_is_written_one_record_a_line_with_sorted_keys(measure: ModuleType) -> None:
     """So that a diff of two torch versions can be read."""
     from tools.measure.table import dump
 
@@ -71,7 +74,7 @@ def test_the_file_is_written_one_record_a_line_with_sorted_keys(measure):
 
 
 @pytest.mark.parametrize("name", [*FILE["functions"], *BY_HAND["functions"]])
-def test_each_function_record_is_well_formed(name):
+def test_each_function_record_is_well_formed(name: str) -> None:
     record = (FILE["functions"] | BY_HAND["functions"])[name]
     if "alias_of" in record:
         assert set(record) == {"alias_of"}
@@ -81,7 +84,7 @@ def test_each_function_record_is_well_formed(name):
 
 
 @pytest.mark.parametrize("name", FILE["modules"])
-def test_each_module_record_is_well_formed(name):
+def test_each_module_record_is_well_formed(name: str) -> None:
     record = FILE["modules"][name]
     assert set(record) <= {"eval", "init", "train", "weights"}
     assert record.get("weights", "never") in ANSWERS
@@ -92,7 +95,7 @@ def test_each_module_record_is_well_formed(name):
 
 
 @pytest.mark.parametrize("name", FILE["distributions"])
-def test_each_distribution_record_is_well_formed(name):
+def test_each_distribution_record_is_well_formed(name: str) -> None:
     record = FILE["distributions"][name]
     assert set(record) <= {"grad", "has_rsample", "init", "no_grad", "sample_dtype"}
     assert not set(record["grad"]) & set(record["no_grad"])
@@ -101,7 +104,7 @@ def test_each_distribution_record_is_well_formed(name):
 
 
 @pytest.mark.parametrize("expression", FILE["conversions"])
-def test_each_conversion_record_is_well_formed(expression):
+def test_each_conversion_record_is_well_formed(expression: str) -> None:
     record = FILE["conversions"][expression]
     assert "nonleaf" in record
     assert set(record) <= {"leaf", "leaf, no_grad", "nonleaf", "nonleaf, no_grad"}
@@ -110,14 +113,14 @@ def test_each_conversion_record_is_well_formed(expression):
         assert ("raises" in row) is not bool({"type", "requires_grad"} & set(row))
 
 
-def test_every_entry_written_by_hand_names_its_source():
+def test_every_entry_written_by_hand_names_its_source() -> None:
     for section, entries in BY_HAND.items():
         assert not set(entries) & set(FILE[section]), "measured by now: take it out of the hand file"
         for name, entry in entries.items():
             assert entry["source"].endswith("."), name
 
 
-def problems(record, params):
+def problems(record: Mapping[str, Any], params: tuple[str, ...]) -> list[str]:
     """What is wrong with the shape of an op's record."""
     found = [f"unknown key {key}" for key in set(record) - OP - {"source"}]
     if record.get("ret", "tensor").split(":")[0] not in {*RETURNS, "namedtuple"}:
@@ -160,7 +163,7 @@ def known() -> Knowledge:
     return load()
 
 
-def test_a_function_is_looked_up_by_its_qualified_name(known):
+def test_a_function_is_looked_up_by_its_qualified_name(known: Knowledge) -> None:
     op = known.function("torch.topk")
     assert op is not None
     assert (op.ret, op.fields) == ("namedtuple:topk", ("values", "indices"))
@@ -170,14 +173,14 @@ def test_a_function_is_looked_up_by_its_qualified_name(known):
     assert [saved.operand for saved in op.saves_out] == ["1"]
 
 
-def test_an_unknown_name_gives_nothing(known):
+def test_an_unknown_name_gives_nothing(known: Knowledge) -> None:
     assert known.function("torch.no_such_function") is None
     assert known.method("no_such_method") is None
     assert known.module("torch.nn.NoSuchModule") is None
     assert known.distribution("torch.distributions.NoSuch") is None
 
 
-def test_a_method_that_shares_a_functions_record_calls_its_receiver_self(known):
+def test_a_method_that_shares_a_functions_record_calls_its_receiver_self(known: Knowledge) -> None:
     assert "alias_of" in FILE["functions"]["torch.Tensor.mul"]
     op = known.method("mul")
     assert op is not None
@@ -189,14 +192,14 @@ def test_a_method_that_shares_a_functions_record_calls_its_receiver_self(known):
     }
 
 
-def test_renaming_leaves_a_functions_own_record_alone():
+def test_renaming_leaves_a_functions_own_record_alone() -> None:
     record = FILE["functions"]["torch.mul"]
     assert renamed(record, "torch.multiply") is record
     assert renamed(record, "torch.Tensor.mul")["params"] == ["self", "other"]
     assert record["params"] == ["input", "other"]
 
 
-def test_arguments_choose_the_form(known):
+def test_arguments_choose_the_form(known: Knowledge) -> None:
     """`max` gives a tensor, and with a dimension a pair whose second part has no gradient."""
     op = known.method("max")
     assert op is not None
@@ -213,19 +216,23 @@ def test_arguments_choose_the_form(known):
     assert relu.form({"input": "tensor", "inplace": "true"}).mutates == {"input": "always"}
 
 
-def test_every_index_form_says_view_or_copy(known):
+def test_every_index_form_says_view_or_copy(known: Knowledge) -> None:
     op = known.method("__getitem__")
     assert op is not None
     views = {name for name, form in op.forms.items() if form.out[0].view == "always"}
     assert views == {"None", "ellipsis", "full_slice", "int", "slice", "tensor0d", "tuple_int_slice"}
 
 
-def test_a_second_backward_is_said_to_raise_where_something_is_saved(known):
-    assert [known.function(f"torch.{n}").twice for n in ("add", "exp", "mul")] == ["fine", "raises", "raises"]
-    assert known.function("torch.mul").form({"input": "tensor", "other": "number"}).twice == "raises"
+def test_a_second_backward_is_said_to_raise_where_something_is_saved(known: Knowledge) -> None:
+    ops = [known.function(f"torch.{name}") for name in ("add", "exp", "mul")]
+    assert [op.twice for op in ops if op is not None] == ["fine", "raises", "raises"]
+    times = known.function("torch.mul")
+    assert times is not None
+    assert not times.form({"input": "tensor", "other": "number"}).saves_in
+    assert times.form({"input": "tensor", "other": "number"}).twice == "raises"
 
 
-def test_a_module_tells_training_from_eval(known):
+def test_a_module_tells_training_from_eval(known: Knowledge) -> None:
     dropout = known.module("torch.nn.Dropout")
     assert dropout is not None
     assert dropout.train.out[0].same == "never"
@@ -234,7 +241,7 @@ def test_a_module_tells_training_from_eval(known):
     assert dropout.init[:2] == ("p", "inplace")
 
 
-def test_a_module_tells_its_parameters_from_its_input(known):
+def test_a_module_tells_its_parameters_from_its_input(known: Knowledge) -> None:
     """The input of a linear layer is saved for the weight's gradient, the weight for the input's."""
     linear = known.module("torch.nn.Linear")
     assert linear is not None
@@ -246,11 +253,14 @@ def test_a_module_tells_its_parameters_from_its_input(known):
     }
 
 
-def test_a_module_written_by_hand_follows_the_measured_one(known):
-    assert known.module("torch.nn.SyncBatchNorm").train.out == known.module("torch.nn.BatchNorm2d").train.out
+def test_a_module_written_by_hand_follows_the_measured_one(known: Knowledge) -> None:
+    by_hand, measured = known.module("torch.nn.SyncBatchNorm"), known.module("torch.nn.BatchNorm2d")
+    assert by_hand is not None
+    assert measured is not None
+    assert by_hand.train.out == measured.train.out
 
 
-def test_a_distribution_tells_sample_from_rsample(known):
+def test_a_distribution_tells_sample_from_rsample(known: Knowledge) -> None:
     normal = known.distribution("torch.distributions.Normal")
     assert normal is not None
     assert normal.has_rsample
@@ -262,7 +272,7 @@ def test_a_distribution_tells_sample_from_rsample(known):
     assert categorical.sample_dtype == "int"
 
 
-def test_a_conversion_tells_grad_mode_from_no_grad(known):
+def test_a_conversion_tells_grad_mode_from_no_grad(known: Knowledge) -> None:
     row = known.conversion("t.numpy()")
     assert row is not None
     assert row["nonleaf"]["raises"].startswith(
@@ -271,13 +281,13 @@ def test_a_conversion_tells_grad_mode_from_no_grad(known):
     assert row["nonleaf, no_grad"] == {"shares": True, "type": "ndarray"}
 
 
-def test_every_record_can_be_built(known):
+def test_every_record_can_be_built(known: Knowledge) -> None:
     """Names are looked up lazily: none may fail when its turn comes."""
     assert all(known.function(name) is not None for name in known.names())
     assert all(known.module(name) is not None for name in known.names("modules"))
     assert all(known.distribution(name) is not None for name in known.names("distributions"))
 
 
-def test_the_file_stays_small():
+def test_the_file_stays_small() -> None:
     """It ships with the server and is read at every start."""
     assert (DATA / "torch_ops.json").stat().st_size < 300_000

@@ -10,10 +10,9 @@ from lsprotocol import types as lsp
 from pytest_lsp import LanguageClient, client_capabilities
 
 from gradvet.analysis import analyze
-from gradvet.config import Config
 from gradvet.rules import all_rules
-from gradvet.text import Source
-from gradvet.views import summary
+from gradvet.text import Source, Span, apply
+from gradvet.views import actions, summary
 from lsp_client import (
     applied,
     capabilities,
@@ -120,20 +119,32 @@ async def test_an_expression_tells_its_state(pulling: Any) -> None:
     assert "(line 8)" in told or "line 8" in told
 
 
+PAGES = sorted(RULES.glob("*.md"))
+
+
 @pytest.mark.asyncio
-async def test_the_server_says_what_the_analyzer_says_on_every_page(pulling: Any) -> None:
-    pages = sorted(RULES.glob("*.md"))
-    assert pages
-    for path in pages:
-        for number, case in enumerate(load(path).cases):
-            uri = f"file:///w/{path.stem}_{number}.py"
-            did_open(pulling, case.program, uri)
-            sent = (await pulled(pulling, uri=uri)).items
-            analysis = analyze(Source(f"/w/{path.stem}_{number}.py", case.program), Config())
-            ours = [
-                (analysis.source.row_column(d.span.start)[0] - 1, d.rule.name) for d in analysis.diagnostics
-            ]
-            assert [(d.range.start.line, d.code) for d in sent] == ours, case.id
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+async def test_the_server_says_and_does_what_the_analyzer_does_on_every_page(
+    pulling: Any, path: Path
+) -> None:
+    for number, case in enumerate(load(path).cases):
+        uri = f"file:///w/case_{number}.py"
+        did_open(pulling, case.program, uri)
+        sent = (await pulled(pulling, uri=uri)).items
+        analysis = analyze(Source(f"/w/case_{number}.py", case.program))
+        ours = [(analysis.source.row_column(d.span.start)[0] - 1, d.rule.name) for d in analysis.diagnostics]
+        assert [(d.range.start.line, d.code) for d in sent] == ours, case.id
+        for action in await code_actions(pulling, everything(case.program), only=["quickfix"], uri=uri):
+            theirs = await pulling.code_action_resolve_async(action)
+            [same] = [a for a in actions(analysis, Span(0, len(case.program))) if a.key == action.data["key"]]
+            assert theirs.edit is not None, (case.id, action.title)
+            after = applied(case.program, edits_of(theirs, uri))
+            assert after == apply(case.program, same.edits(analysis)), (case.id, action.title)
+
+
+def everything(text: str) -> lsp.Range:
+    """The range of a whole text."""
+    return lsp.Range(lsp.Position(0, 0), lsp.Position(text.count("\n"), 0))
 
 
 @pytest.mark.asyncio
@@ -183,6 +194,39 @@ async def test_editors_as_they_are(editor: Any) -> None:
     if fix.edit is None:
         fix = await editor.code_action_resolve_async(fix)
     assert applied(TRAIN, edits_of(fix), editor.result.capabilities.position_encoding) == FIXED
+
+
+@pytest.mark.asyncio
+async def test_the_projects_settings_are_followed_when_they_change(client: Any, tmp_path: Path) -> None:
+    settings = tmp_path / "pyproject.toml"
+    settings.write_text('[tool.gradvet]\nignore = ["leak"]\n')
+    uri = (tmp_path / "train 漢.py").as_uri()
+    did_open(client, TRAIN, uri)
+    assert list(await pushed(client, uri)) == []
+
+    settings.write_text('[tool.gradvet]\nignore = ["cut"]\n')
+    change = lsp.FileEvent(settings.as_uri(), lsp.FileChangeType.Changed)
+    client.workspace_did_change_watched_files(lsp.DidChangeWatchedFilesParams([change]))
+    assert [d.code for d in await pushed(client, uri)] == ["graph-retained"]
+
+    settings.write_text('[tool.gradvet]\nexclude = ["train*"]\n')
+    client.text_document_did_save(lsp.DidSaveTextDocumentParams(lsp.TextDocumentIdentifier(uri)))
+    assert list(await pushed(client, uri)) == []
+
+    settings.write_text('[tool.gradvet]\nignore = ["graph-retaind"]\n')
+    client.text_document_did_save(lsp.DidSaveTextDocumentParams(lsp.TextDocumentIdentifier(uri)))
+    assert [d.code for d in await pushed(client, uri)] == ["graph-retained"]
+    [told] = client.messages
+    assert told.type == lsp.MessageType.Warning
+    assert "did you mean `graph-retained`?" in told.message
+
+
+@pytest.mark.asyncio
+async def test_installed_packages_are_left_alone(pulling: Any) -> None:
+    uri = "file:///w/.venv/lib/python3.11/site-packages/timm/train.py"
+    did_open(pulling, TRAIN, uri)
+    assert list((await pulled(pulling, uri=uri)).items) == []
+    assert (await hover_text(pulling, 9, 5, uri)).startswith("`loss` requires grad")
 
 
 def test_it_ends_when_the_editor_is_gone() -> None:

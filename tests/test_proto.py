@@ -92,7 +92,11 @@ def test_edits() -> None:
     assert edit == lsp.TextEdit(lsp.Range(lsp.Position(0, 5), lsp.Position(0, 6)), "y")
 
 
-NOTES = [RelatedPlace("why", "it is lost", Span(7, 12)), RelatedPlace("assuming", "it was there", None)]
+NOTES = [
+    RelatedPlace("why", "it is lost", Span(7, 12)),
+    RelatedPlace("", "it was `漢`, line 1", Span(2, 3)),
+    RelatedPlace("assuming", "it was there", None),
+]
 
 
 def test_a_diagnostic_has_its_code_link_severity_and_places() -> None:
@@ -106,8 +110,9 @@ def test_a_diagnostic_has_its_code_link_severity_and_places() -> None:
     assert sent.code_description is not None
     assert sent.code_description.href.endswith("/server/gradvet/rules/lost_graph.md")
     assert sent.related_information is not None
-    [related] = sent.related_information
+    related, further = sent.related_information
     assert (related.message, related.location.range.start) == ("why: it is lost", lsp.Position(1, 0))
+    assert further.message == "← it was `漢`, line 1"
     assert related.location.uri == "file:///w/train.py"
     assert sent.message == "`lost` loses the graph\nassuming: it was there"
     assert sent.tags is None
@@ -117,7 +122,11 @@ def test_reasons_stand_in_the_message_where_the_client_cannot_show_places() -> N
     sent = proto.to_diagnostic(place(), diagnostic(Span(2, 4), notes=NOTES), related=False, links=False)
     assert sent.related_information is None
     assert sent.code_description is None
-    assert sent.message.splitlines()[1:] == ["why: it is lost (line 2)", "assuming: it was there"]
+    assert sent.message.splitlines()[1:] == [
+        "why: it is lost (line 2)",
+        "← it was `漢`, line 1",
+        "assuming: it was there",
+    ]
 
 
 def test_every_severity_has_its_own_level() -> None:

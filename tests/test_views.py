@@ -75,6 +75,7 @@ def test_a_diagnostic_is_told_with_its_reasons_and_its_page() -> None:
     [span] = spans(text, "lost(a)")
     notes = [
         RelatedPlace("why", "`a` was made here", Span(0, 1)),
+        RelatedPlace("", "from `1`, line 1", Span(4, 5)),
         RelatedPlace("assuming", "it trains", None),
     ]
     found = hover(analysis(text, [diagnostic(span, notes=notes)]), span.start + 2)
@@ -82,7 +83,9 @@ def test_a_diagnostic_is_told_with_its_reasons_and_its_page() -> None:
     assert found.span == span
     assert "**warning** [lost-graph](https://" in found.markdown
     assert "`lost` loses the graph" in found.markdown
-    assert "- *why* `a` was made here (line 1)\n- *assuming* it trains" in found.markdown
+    assert (
+        "- *why* `a` was made here (line 1)\n- ← from `1`, line 1\n- *assuming* it trains" in found.markdown
+    )
     assert "What `lost` holds is lost." in found.markdown
 
 
@@ -298,10 +301,20 @@ def test_a_fix_that_fails_makes_no_edits() -> None:
     ],
 )
 def test_ignoring_writes_or_joins_the_comment(before: str, after: str) -> None:
-    [span] = spans(before, "lost(")
+    [span] = spans(before, "lost(a)") or spans(before, "lost(")
     known = analysis(before, [diagnostic(span)])
     [action] = actions(known, span)
     assert apply(before, action.edits(known)) == after
+
+
+@pytest.mark.parametrize(
+    ("text", "part"), [("x = lost('''\n''')", "lost('''\n''')"), ("lost(a) \\\n  + 1", "lost(a) \\\n  + 1")]
+)
+def test_ignoring_goes_behind_the_last_line_where_the_first_cannot_end_so(text: str, part: str) -> None:
+    [span] = spans(text, part)
+    known = analysis(text, [diagnostic(span)])
+    [action] = actions(known, span)
+    assert apply(text, action.edits(known)) == f"{text}  # gradvet: ignore[lost-graph]"
 
 
 @pytest.mark.parametrize("text", ["lost('''a\n''')", "lost(a) + \\\n  1", "x = f'''{lost(a)}\n'''"])

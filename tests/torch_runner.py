@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
+
 from same_values import differences
 
 PROGRAM = "<program>"
@@ -64,8 +65,8 @@ def _run(text: str, name: str, namespace: dict[str, Any]) -> dict[str, Any] | No
     """Execute a text; its exception, if there is one."""
     try:
         with contextlib.redirect_stdout(io.StringIO()):
-            exec(compile(text, name, "exec", dont_inherit=True), namespace)
-    except Exception as error:  # noqa: BLE001  whatever it is, it is the answer
+            exec(compile(text, name, "exec", dont_inherit=True), namespace)  # noqa: S102  to run it is the point
+    except Exception as error:
         rows = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == name]
         return {"type": type(error).__name__, "message": str(error), "row": rows[-1] if rows else None}
     return None
@@ -95,7 +96,7 @@ def raises(kind: type[Exception], text: str = "") -> Iterator[None]:
     try:
         yield
     except kind as error:
-        assert text in str(error), f"{error!r} does not say {text!r}"
+        if text not in str(error):
+            raise AssertionError(f"{error!r} does not say {text!r}") from error
     else:
-        message = f"{kind.__name__} was not raised"
-        raise AssertionError(message)
+        raise AssertionError(f"{kind.__name__} was not raised")

@@ -85,3 +85,16 @@ def why(label: str, tensor: Tensor, skip: ast.AST | None = None) -> tuple[Note, 
 def called_from(calls: tuple[ast.AST, ...]) -> tuple[Note, ...]:
     """The call that led to a finding inside a function."""
     return (Note("called", code(calls[-1]), calls[-1]),) if calls and isinstance(calls[-1], ast.Call) else ()
+
+
+_OPERATORS = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.Pow: "pow", ast.MatMult: "matmul"}
+
+
+def operation(node: ast.AST) -> str:
+    """The name of the op that an expression runs: `mul` for `a * b`, `tanh` for `torch.tanh(x)`."""
+    match node:
+        case ast.BinOp(op=op) | ast.AugAssign(op=op):
+            return f"`{_OPERATORS.get(type(op), 'an operator')}`"
+        case ast.Call(func=ast.Attribute(attr=name)) | ast.Call(func=ast.Name(id=name)):
+            return f"`{name}`"
+    return code(node)

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
-from gradvet.autograd.knowledge import renamed
 
+from gradvet.autograd.knowledge import renamed
 from tools.measure import conversions, distributions, functions, modules, opdb
 from tools.measure.names import NAMESPACES, public_names
 from tools.measure.table import line
@@ -70,7 +70,7 @@ def measure(name: str) -> Any:
 def sample(checked_in: Mapping[str, Mapping[str, Any]], count: int, seed: int) -> list[str]:
     """Some names of the file, the same for the same seed."""
     names = sorted(n for section, records in checked_in.items() if section != "meta" for n in records)
-    return random.Random(seed).sample(names, min(count, len(names)))
+    return random.Random(seed).sample(names, min(count, len(names)))  # noqa: S311
 
 
 def drift(checked_in: Mapping[str, Mapping[str, Any]], names: Sequence[str]) -> list[str]:

@@ -10,7 +10,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-import numpy
+import numpy as np
 import torch
 from torch import nn
 
@@ -19,7 +19,7 @@ from tools.measure.fold import Record
 
 LIST = Path(__file__).with_name("conversions.txt")
 SCOPE: dict[str, Any] = {
-    "torch": torch, "nn": nn, "F": nn.functional, "np": numpy,
+    "torch": torch, "nn": nn, "F": nn.functional, "np": np,
     "io": io, "math": math, "copy": copy, "pickle": pickle, "random": random,
 }  # fmt: skip
 CONTEXTS = {
@@ -43,12 +43,14 @@ def expressions() -> dict[str, str]:
 def measure(expression: str) -> Record:
     """What the expression does with a non-leaf in grad mode, and where the other contexts differ from it."""
     shape = expressions()[expression]
-    rows = {context: _one(expression, shape, *how) for context, how in CONTEXTS.items()}
+    rows = {
+        context: _one(expression, shape, leaf=leaf, grad=grad) for context, (leaf, grad) in CONTEXTS.items()
+    }
     base = rows["nonleaf"]
     return {context: row for context, row in rows.items() if context == "nonleaf" or row != base}
 
 
-def _one(expression: str, shape: str, leaf: bool, grad: bool) -> Record:
+def _one(expression: str, shape: str, *, leaf: bool, grad: bool) -> Record:
     torch.manual_seed(0)
     random.seed(0)
     torch.set_warn_always(True)
@@ -59,7 +61,7 @@ def _one(expression: str, shape: str, leaf: bool, grad: bool) -> Record:
         warnings.simplefilter("always")
         try:
             with contextlib.redirect_stdout(io.StringIO()):
-                row |= _told(eval(expression, SCOPE | {"t": t}), t)
+                row |= _told(eval(expression, SCOPE | {"t": t}), t)  # noqa: S307
         except Exception as error:
             row["raises"] = head(error)
     torch.set_warn_always(False)
@@ -69,7 +71,7 @@ def _one(expression: str, shape: str, leaf: bool, grad: bool) -> Record:
 
 def _told(value: Any, t: torch.Tensor) -> Record:
     row: Record = {} if type(value) is torch.Tensor else {"type": type(value).__name__}
-    if isinstance(value, numpy.ndarray):
+    if isinstance(value, np.ndarray):
         row["shares"] = value.__array_interface__["data"][0] == t.data_ptr()
     elements = value if isinstance(value, (list, tuple)) and value else [value]
     if not isinstance(elements[0], torch.Tensor):

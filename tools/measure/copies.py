@@ -41,7 +41,7 @@ class Inputs:
 
 def parameter(path: str) -> str:
     """The parameter that a path begins with."""
-    return path.split("[")[0]
+    return path.split("[", maxsplit=1)[0]
 
 
 def carries(tensor: torch.Tensor) -> bool:
@@ -51,7 +51,7 @@ def carries(tensor: torch.Tensor) -> bool:
 
 def transposed(tensor: torch.Tensor) -> torch.Tensor:
     """Same values and shape in another memory order, where there is one."""
-    if tensor.dim() >= 2 and min(tensor.shape[-2:]) > 1:
+    if tensor.dim() > 1 and min(tensor.shape[-2:]) > 1:
         return tensor.transpose(-1, -2).contiguous().transpose(-1, -2)
     return tensor
 

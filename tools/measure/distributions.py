@@ -88,7 +88,8 @@ def _make(call: str) -> Distribution:
         "c": grown(root @ root.T + torch.eye(3, dtype=torch.float64)),
         "half": torch.tensor(0.5, dtype=torch.float64),
     }
-    made: Distribution = eval(call, {n: getattr(distributions, n) for n in distributions.__all__} | scope)
+    names = {n: getattr(distributions, n) for n in distributions.__all__}
+    made: Distribution = eval(call, names | scope)  # noqa: S307
     return made
 
 

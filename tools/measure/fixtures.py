@@ -7,7 +7,7 @@ import pickle
 from functools import cache
 from typing import Any
 
-import numpy
+import numpy as np
 import torch
 import torch.nn.functional
 import torch.utils.checkpoint
@@ -16,7 +16,7 @@ import torch.utils.dlpack
 MODULES: dict[str, Any] = {
     "torch": torch,
     "F": torch.nn.functional,
-    "np": numpy,
+    "np": np,
     "io": io,
     "operator": operator,
     "copy": copy,
@@ -40,7 +40,7 @@ CHANCES = {
 }  # fmt: skip
 WHOLE: dict[str, Any] = {
     "i0": [0], "i2": [0, 1], "ids1": [0, 1, 2], "ids": [[0, 1], [2, 3]], "offsets": [0, 2], "it0": 1,
-    "it1": [1, 2, 3], "it1b": [3, 2, 1], "len1": [3], "len2": [2], "len22": [2, 2], "len3": [3, 2, 4], "len5": [5],
+    "it1": [1, 2, 3], "it1b": [3, 2, 1], "len1": [3], "len2": [2], "len22": [2, 2], "len5": [5],
     "target": [[1, 2]], "truth": True, "ij": [[0, 1, 2], [0, 1, 2]], "crow": [0, 1, 2, 3], "col": [0, 1, 2],
     "signs3": [1.0, -1.0, 1.0],
 }  # fmt: skip

@@ -10,6 +10,7 @@ from tools.measure.signature import returns_list
 
 Record = dict[str, Any]
 ALWAYS, MAYBE, NEVER = "always", "maybe", "never"
+LIST_FROM = 3
 
 
 def answer(values: Iterable[bool]) -> str:
@@ -121,7 +122,7 @@ def _outputs(seen: Sequence[Seen]) -> list[Record]:
 
 def _alike(seen: Sequence[Seen]) -> bool:
     """Whether a single call gave three or more outputs in no way different: a list, not a tuple of fields."""
-    return all(len(s.paths) > 2 for s in seen) and all(
+    return all(len(s.paths) >= LIST_FROM for s in seen) and all(
         len(set(map(_facts, s.outs.values()))) == 1 for s in seen
     )
 
@@ -188,7 +189,7 @@ def _raises(seen: Sequence[Seen]) -> Record:
 
 
 def _saves(seen: Sequence[Seen], outs: Sequence[Record]) -> Record:
-    """Saved inputs by parameter and saved outputs by their place in `outs`, with the inputs that need them."""
+    """Saved inputs by parameter, saved outputs by their place in `outs`, with the inputs that need them."""
     probed = [s for s in seen if s.probed]
     found: Record = {}
     for key, saves in (("in", [s.saves_in for s in probed]), ("out", [s.saves_out for s in probed])):

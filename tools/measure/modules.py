@@ -41,7 +41,7 @@ def measure(name: str) -> tuple[Record | None, list[Seen], list[str]]:
     seen: dict[bool, list[Seen]] = {True: [], False: []}
     weights = []
     for training in (True, False):
-        for module, case in _cases(name, training):
+        for module, case in _cases(name, training=training):
             try:
                 seen[training].append(observe(case))
                 weights.append(any(True for _ in module.parameters()))
@@ -67,7 +67,7 @@ def _name(info: ModuleInfo) -> str:
     return f"torch.nn.{info.module_cls.__name__}"
 
 
-def _cases(name: str, training: bool) -> Iterator[tuple[nn.Module, Case]]:
+def _cases(name: str, *, training: bool) -> Iterator[tuple[nn.Module, Case]]:
     cls = getattr(nn, name.rpartition(".")[2])
     for info in cast(list[Any], module_db):
         if info.module_cls is not cls:
@@ -87,9 +87,13 @@ def _cases(name: str, training: bool) -> Iterator[tuple[nn.Module, Case]]:
         form, _, code = line.rpartition("@")
         constructor, _, inputs = code.partition(" <- ")
         scope = MODULES | {"nn": nn} | fixtures()
-        module = eval(constructor, scope).double().train(training)
-        args = eval(f"({inputs},)", scope)
+        module = _evaluated(constructor, scope).double().train(training)
+        args = _evaluated(f"({inputs},)", scope)
         yield _ready(module, args, {}), _case(name, module, args, {}, form)
+
+
+def _evaluated(code: str, scope: dict[str, Any]) -> Any:
+    return eval(code, scope)  # noqa: S307
 
 
 def _ready(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> nn.Module:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from functools import cache, lru_cache
 from typing import Any
 
-import numpy
+import numpy as np
 import torch
 from torch.overrides import TorchFunctionMode
 from torch.testing._internal.common_methods_invocations import op_db
@@ -90,7 +90,7 @@ def samples(wanted: str) -> tuple[SampleInput, ...]:
     seed = zlib.crc32(wanted.encode())
     torch.manual_seed(seed)
     random.seed(seed)
-    numpy.random.seed(seed)
+    np.random.seed(seed)  # noqa: NPY002
     dtype = _dtype(op)
     if dtype is None:
         return ()

@@ -120,14 +120,14 @@ def _compiled(recipe: Recipe, names: list[str]) -> Callable[..., Any]:
         code = compile(recipe.code, "<recipe>", "eval")
 
         def evaluate(*values: Any) -> Any:
-            return eval(code, MODULES | dict(zip(names, values, strict=True)))
+            return eval(code, MODULES | dict(zip(names, values, strict=True)))  # noqa: S307
 
         return evaluate
     code = compile(recipe.code, "<recipe>", "exec")
 
     def execute(*values: Any) -> Any:
         scope = MODULES | dict(zip(names, values, strict=True))
-        exec(code, scope)
+        exec(code, scope)  # noqa: S102
         return scope[names[0]] if isinstance(recipe.tree, ast.AugAssign) else None
 
     return execute
@@ -169,7 +169,7 @@ def _arguments(recipe: Recipe) -> list[tuple[str, ast.expr]]:
 def _value(expression: ast.expr) -> Any:
     """What an argument evaluates to; a subscript's slices too, which numpy's `s_` hands back."""
     subscript = ast.Subscript(ast.parse("np.s_", mode="eval").body, expression, ast.Load())
-    return eval(ast.unparse(subscript), MODULES | fixtures())
+    return eval(ast.unparse(subscript), MODULES | fixtures())  # noqa: S307
 
 
 def _parameters(recipe: Recipe) -> dict[str, str]:

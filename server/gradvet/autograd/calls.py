@@ -102,6 +102,7 @@ class ClassInfo:
 External_ = Callable[[Machine, str, Call], Value]
 CALL_EXTERNAL: list[External_] = []
 CALL_METHOD: list[Callable[[Machine, Method, Call], Value]] = []
+MAKE_BASE: list[Callable[[Machine, Ref, int, Call], None]] = []
 CALL_OBJECT: list[Callable[[Machine, Ref, Call], Value]] = []
 
 
@@ -190,7 +191,7 @@ def call_function(
     frame = Frame(node, info, scope, context, 0)
     frame.owner = function.owner
     frame.call = call
-    if isinstance(call.node, ast.Call):
+    if isinstance(call.node, ast.Call) and len(call.args) - len(call.node.args) <= 1:
         m.passed[call.node] = (call.args, call.keywords, info.parameters)
     m.frames.append(frame)
     m.calls.append(call.node)
@@ -347,7 +348,7 @@ def define_class(m: Machine, node: ast.ClassDef) -> Value:
     info = ClassInfo(node.name, node, address)
     order = [address]
     external: set[str] = set()
-    for base in bases:
+    for base in [atom for base in bases for atom in m.alternatives(base)]:
         if type(base) is Class and base.address in m.classes:
             order += [a for a in m.classes[base.address].order if a not in order]
             external |= m.classes[base.address].external
@@ -411,6 +412,8 @@ def instantiate(m: Machine, cls: Class, call: Call) -> Value:
     init = find_in_class(m, cls.address, "__init__")
     if init is not None:
         call_value(m, Bound(init, ref), call)
+    elif info.is_module and MAKE_BASE:
+        MAKE_BASE[0](m, ref, cls.address, call)
     elif info.fields:
         for at, name in enumerate(info.fields):
             value = call.argument(at, name)

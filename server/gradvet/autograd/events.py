@@ -94,7 +94,8 @@ class DataUse(Event):
     `saved` are the nodes that need the value for a backward still to come; `of_grad` whether it is
     the data of a gradient, `activation` whether the tensor was computed or belongs to a forward under
     way, `init` whether torch.nn.init writes it; `plain` whether the write is a statement that can
-    move under no_grad as it is. `subject` is the tensor's expression.
+    move under no_grad as it is. `subject` is the tensor's expression, `together` are all uses of
+    `.data` in that statement.
     """
 
     tensor: Tensor
@@ -106,6 +107,7 @@ class DataUse(Event):
     activation: bool
     init: bool
     plain: bool
+    together: tuple[ast.AST, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +160,8 @@ class UnusedGraph(Event):
 class CutPath(Event):
     """The only path from leaves that an optimizer owns to a loss is stopped at this node.
 
-    With `term`, what is stopped is a whole term of the loss. `subject` is the expression that is cut.
+    With `term`, what is stopped is a whole term of the loss. `subject` is the expression that is cut,
+    `result` the name that the result is given.
     """
 
     kind: str
@@ -169,5 +172,6 @@ class CutPath(Event):
     all_cut: bool
     subject: ast.AST | None
     term: bool = False
+    result: str = ""
 
 

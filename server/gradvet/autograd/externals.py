@@ -51,6 +51,8 @@ _NUMPY_SAFE = {
     "numpy.var", "numpy.shape", "numpy.ndim", "numpy.size", "pandas.DataFrame.from_dict", "PIL.Image.fromarray",
 }  # fmt: skip
 
+_NUMPY_SCALARS = {f"numpy.{n}" for n in ("float64", "float32", "float16", "int64", "int32", "int8", "uint8", "bool_")}
+
 
 def handles(*names: str) -> Callable[[Handler], Handler]:
     """Register the model of these qualified names."""
@@ -162,9 +164,11 @@ def _numpy(m: Machine, name: str, call: Call) -> Value:
     refused = False
     for at, value in enumerate(call.all_values()):
         cuts |= numbers_in(m, value)
-        if name in _NUMPY_SAFE or name.startswith("numpy.random") and short != "choice":
+        if name.startswith("numpy.random") and short != "choice":
             continue
-        for _, state in held_tensors(m, value):
+        if name in _NUMPY_SAFE and m.tensor(value) is not None:
+            continue  # torch refuses numpy's way of calling it for another reason
+        for _, state in sorted(held_tensors(m, value), key=lambda pair: pair[1].requires_grad != YES):
             if state.requires_grad & YES:
                 cuts |= {m.cut("numpy", f"{short}()", call.node, state.leaves, state.nodes)}
             if name.startswith("pandas.") and m.tensor(value) is None:
@@ -175,6 +179,8 @@ def _numpy(m: Machine, name: str, call: Call) -> Value:
                 break
     if refused:
         return Unknown("the line raises")
+    if name in _NUMPY_SCALARS:
+        return Number("float", cuts)
     if name.startswith("numpy."):
         if short in ("load", "savez", "save", "seterr", "seed"):
             return NONE if short != "load" else m.new(call.node, Array(), "array")
@@ -199,7 +205,8 @@ def _takes_tensors(name: str, short: str) -> bool:
 
 
 def _spelled(call: Call, name: str) -> str:
-    return f"{ast.unparse(call.node.func)}()" if isinstance(call.node, ast.Call) else f"{name}()"
+    spelled = ast.unparse(call.node.func) if isinstance(call.node, ast.Call) else name
+    return f"{spelled if '.' in spelled else name}()"
 
 
 def _argument_node(call: Call, at: int) -> ast.expr | None:

@@ -150,8 +150,6 @@ def backward(m: Machine, site: ast.AST, root: Value, *, retain: Value | None, cr
             m.emit(backward_event(m, site, joined, how, retains=keeps and certain_keep, freed=freed_nodes))
             joined = None
     if joined is not None:
-        if m.judge is not None:
-            m.judge.reached(NOTHING, joined.cuts, site)
         m.emit(backward_event(m, site, joined, how, retains=keeps and certain_keep))
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from gradvet.autograd.domain import MAYBE, NO, YES, Node, Tensor
 from gradvet.autograd.graph import held_tensors, node_key, reachable, spoiled_key
+from gradvet.autograd.layers import is_module, members
 from gradvet.autograd.machine import Loop, Machine
 from gradvet.autograd.operations import savers
 from gradvet.autograd.tensors import in_forward
@@ -110,13 +111,17 @@ class Judge:
     edits: list[Edit] = field(default_factory=list)
     data: dict[tuple[ast.AST, tuple[ast.AST, ...]], DataRead] = field(default_factory=dict)
     optimizers: list[tuple[Ref, Optimizer, ast.AST]] = field(default_factory=list)
-    stepped_owners: set[int] = field(default_factory=set)
     used_nodes: dict[int, int] = field(default_factory=dict)
     reached_leaves: set[int] = field(default_factory=set)
-    backward_cuts: dict[int, ast.AST] = field(default_factory=dict)
     escaped_nodes: set[int] = field(default_factory=set)
     roots: set[int] = field(default_factory=set)
     dead: dict[int, ast.AST] = field(default_factory=dict)
+    under: dict[ast.AST, set[int]] = field(default_factory=dict)
+    cuts_of: dict[ast.AST, set[int]] = field(default_factory=dict)
+    losses_of: dict[int, dict[ast.AST, None]] = field(default_factory=dict)
+    pending: dict[ast.AST, None] = field(default_factory=dict)
+    stepping: bool = False
+    leaf_names: dict[int, str] = field(default_factory=dict)
     spoilers: list[Any] = field(default_factory=list)
     changed: set[int] = field(default_factory=set)
     eval_sites: dict[int, dict[ast.AST, None]] = field(default_factory=dict)
@@ -152,8 +157,15 @@ class Judge:
     def reached(self, leaves: frozenset[int], cuts: frozenset[int], site: ast.AST) -> None:
         """A backward reached these leaves, and these cuts lie on its way."""
         self.reached_leaves |= leaves
-        for cut in cuts:
-            self.backward_cuts.setdefault(cut, site)
+        if self.stepping:
+            self.pending, self.stepping = {}, False
+        self.pending[site] = None
+        self.cuts_of.setdefault(site, set()).update(cuts)
+
+    def called_under(self, place: ast.AST | None, ref: Ref) -> None:
+        """A module was called where this `with` or decorator has turned grad mode off."""
+        if place is not None:
+            self.under.setdefault(place, set()).add(ref.address & ~1)
 
     def ineffective(self, dead: frozenset[int], site: ast.AST) -> None:
         """A backward was run of a loss to which terms were added that these cuts make constants."""
@@ -165,11 +177,21 @@ class Judge:
 
     def stepped(self, ref: Ref, content: Optimizer, site: ast.AST) -> None:
         """An optimizer made a step."""
-        self.stepped_owners |= content.owns
+        self.stepping = True
+        for owned in content.owns:
+            self.losses_of.setdefault(owned, {}).update(self.pending)
 
     def optimizer_made(self, ref: Ref, content: Optimizer, site: ast.AST) -> None:
         """An optimizer was made."""
         self.optimizers.append((ref, content, site))
+        m = self.machine
+        for key, value in list(m.cells.items()):
+            if type(key) is not tuple or type(value) is not Ref or str(key[1]).startswith("#") or not is_module(m, value):
+                continue
+            for path, leaf in members(m, value).parameters:
+                name = f"{key[1]}.{path}"
+                if key[1] != "self" and len(name) > len(self.leaf_names.get(leaf.address, "")):
+                    self.leaf_names[leaf.address] = name
 
     def evaluated(self, receiver: Value, site: ast.AST) -> None:
         """`eval()` was called on a module."""
@@ -291,10 +313,11 @@ class Judge:
             self._chains(loop)
 
     def _freed(self, nodes: frozenset[int]) -> int:
-        found = [m for at in nodes if (m := self.machine.cells.get(node_key(at))) is not None]
-        if found and all(node.freed == YES for node in found):
-            return YES
-        return NO if found and all(node.freed == NO for node in found) else MAYBE
+        found = reachable(self.machine, nodes).values()
+        keepers = [node for node in found if node.keeps & YES and node.freed != YES]
+        if not keepers:
+            return YES if any(node.freed == YES for node in found) else NO
+        return NO if any(node.freed == NO for node in keepers) else MAYBE
 
     def _keep(
         self, state: Tensor, place: Place, words: str, holder: Ref | None, how: str, attribute: str = "", freed: int = 0
@@ -384,13 +407,26 @@ class Judge:
             if type(key) is int:
                 states = [value] if type(value) is Tensor and key not in loop.allocs else []
             elif type(key) is tuple and key[0] not in loop.allocs:
-                states = [state for _, state in held_tensors(m, value)] if type(value) is not int else []
+                held = held_tensors(m, value) if type(value) is not int else []
+                states = [state for _, state in held]
+                self._rebuilt(loop, value, held)
             else:
                 states = []
             for state in states:
                 if state.requires_grad & YES and state.nodes and not state.nodes <= seen:
                     seen |= state.nodes
                     self._chain(loop, state)
+
+    def _rebuilt(self, loop: Loop, value: Value, held: list[tuple[Ref, Tensor]]) -> None:
+        """A tuple or list that is made anew from the old one and one more: it grows as well."""
+        m = self.machine
+        site = next((s for at in _addresses(value) if (s := m.site_of(at)) is not None), None)
+        if not isinstance(site, (ast.Tuple, ast.List, ast.BinOp)):
+            return
+        older = {ref.address for ref, _ in held if ref.address & 1}
+        for ref, state in held:
+            if ref.address in loop.allocs and ref.address + 1 in older and state.has_graph and state.nodes:
+                self._keep(state, Place(site, m.calls_of.get(site, ()), None), "", None, "rebuilt")
 
     def _chain(self, loop: Loop, state: Tensor) -> None:
         m = self.machine

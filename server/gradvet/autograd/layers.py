@@ -3,7 +3,7 @@
 import ast
 from typing import NamedTuple
 
-from gradvet.autograd.calls import Call, ClassInfo, call_value, find_in_class
+from gradvet.autograd.calls import MAKE_BASE, Call, ClassInfo, call_value, find_in_class
 from gradvet.autograd.domain import FLOAT, NO, YES, Origin, Tensor, join_tensors
 from gradvet.autograd.graph import held_tensors
 from gradvet.autograd.knowledge import load
@@ -371,6 +371,9 @@ def init_external_base(m: Machine, receiver: Ref, owner: int, call: Call) -> Non
         for part in parameter_names(name, call):
             ref = parameter(m, call.node, f"base {part}", f"{part} of {m.classes[owner].name}")
             m.write_cell(receiver, part, ref)
+
+
+MAKE_BASE.append(init_external_base)
 
 
 # -- methods

@@ -467,6 +467,8 @@ _BY_CONTENT: dict[type, Callable[[Machine, Ref, Any, str, Call], Value]] = {
 def call_object(m: Machine, ref: Ref, call: Call) -> Value:
     """Call an object: a module, an instance with `__call__`, or something unknown."""
     content = m.cells.get(ref.address)
+    if m.judge is not None and type(content) in (Layer, Instance):
+        m.judge.called_under(m.mode_place(), ref)
     match content:
         case Layer():
             layers.run_hooks(m, ref, call, None)

@@ -7,6 +7,8 @@ from gradvet.autograd.values import External, Text, Unknown, Value, const
 
 _BUILTINS = {name: External(f"builtins.{name}") for name in dir(builtins)}
 _DUNDERS: dict[str, Value] = {"__name__": const("__main__"), "__file__": Text(), "__doc__": Text()}
+_SHADOWED_BY_NUMPY = {"sum", "abs", "max", "min", "round", "all", "any", "pow"}
+"""Builtins that `from numpy import *` replaces (numpy's own `__all__`)."""
 
 
 def lookup(m: Machine, name: str) -> Value:
@@ -22,6 +24,9 @@ def lookup(m: Machine, name: str) -> Value:
         if value is not None:
             return value
         scope = m.scope_parents.get(scope, 0)
+    for module in reversed(m.star_imports):
+        if name not in _BUILTINS or (module == "numpy" and name in _SHADOWED_BY_NUMPY):
+            return External(f"{module}.{name}")
     known = _BUILTINS.get(name) or _DUNDERS.get(name)
     return known if known is not None else Unknown(f"`{name}` is not defined here")
 

@@ -81,6 +81,8 @@ def get_attribute(m: Machine, value: Value, name: str, node: ast.AST, *, called:
         if inherited is not None:
             return _bind_member(m, inherited, receiver, node)
         return Method(value, name, node)
+    if kind is Tuple and name in value.fields:
+        return value.items[value.fields.index(name)]
     if kind is Unknown:
         return Unknown(value.reason)
     if value == NONE:
@@ -319,6 +321,10 @@ def set_item(m: Machine, holder: Value, key: Value, new: Value, node: ast.AST) -
                     m.update(atom, lambda c: _with_any_key(c, key, new) if type(c) is Dict else c)
             case Array():
                 tensors.array_written(m, atom, content, node)
+                stored = m.tensor(new)
+                if stored is not None and isinstance(node, ast.Assign):
+                    words = f"storing into {_words(node.targets[0])}"
+                    tensors.to_numpy(m, node, stored, words, node.value)
             case Instance(owner=owner):
                 setter = find_in_class(m, owner, "__setitem__")
                 if setter is not None:
@@ -329,6 +335,10 @@ def set_item(m: Machine, holder: Value, key: Value, new: Value, node: ast.AST) -
                 m.write_cell(atom, _key_name(key), new, certain=type(key) is Const)
         if m.judge is not None:
             m.judge.stored(node, atom, new, "" if type(key) is Const else "*")
+
+
+def _words(target: ast.expr) -> str:
+    return f"`{ast.unparse(target.value)}`" if isinstance(target, ast.Subscript) else "an array"
 
 
 def _with_item(content: Sequence, key: Value, new: Value) -> Sequence:

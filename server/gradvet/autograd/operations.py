@@ -182,7 +182,7 @@ def results(
     if ret == "tuple" or ret.startswith("namedtuple"):
         if op.out and op.out[0].many:
             return m.new(site, Sequence("tuple", None, made[0], nonempty=True), f"{tag}many")
-        return Tuple(tuple(made)) if made else m.sizes
+        return Tuple(tuple(made), op.fields) if made else m.sizes
     if ret == "list":
         return m.new(site, Sequence("list", None, join_all(made), nonempty=True), f"{tag}list")
     return m.unknown(site, f"the result of `{words}`", tuple(inputs.arguments.values()), f"{tag}result")
@@ -230,6 +230,8 @@ def dtype_of(m: Machine, out: Output, inputs: Inputs) -> int:
     """The dtype class of an output."""
     wanted = inputs.arguments.get("dtype")
     for value in (wanted, *inputs.arguments.values()) if out.dtype == "maybe" else (wanted,):
+        if type(value) is Union and any(type(atom) is External for atom in value.atoms):
+            return FLOAT | INTEGER
         if type(value) is External:
             if value.name in _INTEGER_TYPES:
                 return INTEGER
@@ -239,6 +241,10 @@ def dtype_of(m: Machine, out: Output, inputs: Inputs) -> int:
         return _DTYPES[out.dtype]
     if not inputs.operands:
         return FLOAT | INTEGER if inputs.unknown or out.dtype == "maybe" else FLOAT
+    if out.dtype == "maybe":
+        # What is not seen to be a dtype is a size or a device: `x.to(device)` keeps the dtype.
+        others = [o.state.dtype for o in inputs.operands[1:] if o.parameter == "other"]
+        return others[0] if others else inputs.operands[0].state.dtype
     if out.dtype == "promote":
         known = [o.state.dtype for o in inputs.operands]
         if FLOAT in known:
@@ -267,7 +273,9 @@ def _output(
     if out.grad == "never" or dtype == INTEGER:
         granted = NO
     else:
-        granted = truth | NO if (out.grad == "maybe" and dtype != FLOAT) or dtype & INTEGER and truth == YES else truth
+        if out.grad == "maybe" and dtype == FLOAT and truth == MAYBE and out.dtype == "maybe":
+            truth = YES if any(o.state.requires_grad == YES for o in through) else truth
+        granted = truth | NO if dtype & INTEGER and truth & YES else truth
     granted = in_mode(m, granted)
     if op.no_grad_inside:
         granted = NO

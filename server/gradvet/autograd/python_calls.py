@@ -118,6 +118,12 @@ def _zip(m: Machine, name: str, call: Call) -> Value:
     if kind == "members":
         rows = tuple(Tuple(tuple(row)) for row in zip(*(c for c in columns if c is not None)))
         return m.new(call.node, Sequence(kind, rows))
+    if type(call.star) is Tuple and not call.args:
+        columns_of = tuple(
+            m.new(call.node, Sequence("tuple", None, item, nonempty=True), f"column {at}")
+            for at, item in enumerate(call.star.items)
+        )
+        return m.new(call.node, Sequence("list", columns_of))
     if call.star is not None and not call.args:
         element = element_of(m, call.star, call.node)
         return m.new(call.node, Sequence("generator", None, m.new(call.node, Sequence("tuple", None, element), "column")))

@@ -69,7 +69,7 @@ def _array(x: Array, born: Addresses) -> Array:
 _RENAMES = {
     Ref: lambda x, born: Ref(x.address + 1) if x.address in born else x,
     Each: lambda x, born: Each(_many(x.refs, born)),
-    Tuple: lambda x, born: Tuple(_many(x.items, born)),
+    Tuple: lambda x, born: Tuple(_many(x.items, born), x.fields),
     Union: lambda x, born: join_all([rename(atom, born) for atom in x.atoms]),
     Bound: lambda x, born: Bound(rename(x.function, born), rename(x.receiver, born)),
     Method: lambda x, born: x._replace(receiver=rename(x.receiver, born)),

@@ -81,7 +81,6 @@ def _definitions(statement: ast.stmt) -> list[ast.FunctionDef | ast.AsyncFunctio
 
 def _alone(m: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef, function: Function, given: tuple[Value, ...]) -> Value:
     """Run a function by itself; what it gives goes to callers that are not in this file."""
-    mark = m.store.mark()
     before = m.mode
     call = Call(node, (*given, *_arguments(m, node, function, len(given))))
     value = call_function(m, function._replace(kind="" if function.kind == "contextmanager" else function.kind), call)
@@ -90,7 +89,6 @@ def _alone(m: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef, function: F
         m.judge.escaped(value)
         for _, state in held_tensors(m, value):
             m.judge.escaped_nodes |= state.nodes
-    _ = mark
     return value
 
 
@@ -176,26 +174,37 @@ def _class(m: Machine, node: ast.ClassDef) -> None:
         return
     instance = _instance_of(m, info)
     methods = [child for child in methods if child.name != "__init__"]
-    base = m.store.mark()
-    loop = Loop(None, base)
     for number in range(1, _PASSES_OVER_METHODS + 1):
-        loop.number = number
-        m.loops.append(loop)
         for child in methods:
             function = m.defined.get(child)
-            if type(function) is not Function:
-                continue
-            receiver: tuple[Value, ...] = (instance,)
-            if function.kind == "staticmethod":
-                receiver = ()
-            elif function.kind == "classmethod":
-                receiver = (Class(info.address),)
-            value = _alone(m, child, function, receiver)
-            if child.name in _FRAMEWORK_STEPS and _is_lightning(info):
-                _framework_backward(m, child, value)
-        m.loops.pop()
+            if type(function) is Function:
+                _method(m, info, child, function, instance, number)
+
+
+def _method(
+    m: Machine,
+    info: ClassInfo,
+    child: ast.FunctionDef | ast.AsyncFunctionDef,
+    function: Function,
+    instance: Value,
+    number: int,
+) -> None:
+    """Run a method by itself, as one iteration of whatever calls it again and again."""
+    loop = Loop(None, m.store.mark())
+    loop.number = number
+    m.loops.append(loop)
+    receiver: tuple[Value, ...] = (instance,)
+    if function.kind == "staticmethod":
+        receiver = ()
+    elif function.kind == "classmethod":
+        receiver = (Class(info.address),)
+    value = _alone(m, child, function, receiver)
+    if child.name in _FRAMEWORK_STEPS and _is_lightning(info):
+        _framework_backward(m, child, value)
+    m.loops.pop()
+    if m.judge is not None:
         m.judge.end_of_pass(loop)
-        m.age(loop)
+    m.age(loop)
 
 
 def _is_lightning(info: ClassInfo) -> bool:

@@ -132,7 +132,7 @@ def _autograd_grad(m: Machine, name: str, call: Call) -> Value:
         if state.requires_grad & YES:
             free(m, state.nodes, certain=len(states) == 1 and state.requires_grad == YES, keep=keeps)
     if m.judge is not None:
-        m.judge.reached(leaves, cuts, call.node)
+        m.judge.reached(leaves, cuts if leaves else NOTHING, call.node)
     if states and all(state.requires_grad == NO for state in states):
         m.emit(backward_event(m, call.node, states[0]._replace(cuts=cuts), "autograd.grad()"))
     items = items_of(m, inputs)

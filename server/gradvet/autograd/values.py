@@ -47,9 +47,10 @@ class Text(NamedTuple):
 
 
 class Tuple(NamedTuple):
-    """A tuple of known length."""
+    """A tuple of known length; the items of a named tuple have `fields` as well."""
 
     items: "tuple[Value, ...]"
+    fields: tuple[str, ...] = ()
 
 
 class Function(NamedTuple):
@@ -294,7 +295,7 @@ def join(a: Value, b: Value) -> Value:
         if kind is Tuple:
             for at, other in enumerate(out):
                 if type(other) is Tuple and len(other.items) == len(atom.items):
-                    out[at] = Tuple(tuple(join(x, y) for x, y in zip(other.items, atom.items)))
+                    out[at] = Tuple(tuple(join(x, y) for x, y in zip(other.items, atom.items)), other.fields)
                     break
             else:
                 out.append(atom)

@@ -26,6 +26,10 @@ def _statement(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> ast.AST:
     return node
 
 
+def _both_ages(nodes: frozenset[int]) -> frozenset[int]:
+    return nodes | {node | 1 for node in nodes}
+
+
 def _needed(judge: Judge, kept: Kept) -> bool:
     """Whether a later backward went through what was kept, or code elsewhere may do so."""
     for address in kept.nodes:
@@ -41,12 +45,15 @@ def _retained(m: Machine, judge: Judge, parents: dict[ast.AST, ast.AST], unused:
     for kept in judge.kept:
         if kept.freed != YES and _needed(judge, kept):
             continue
-        if unused and any(at & ~1 in unused or at in unused for at in reachable(m, kept.nodes)):
+        if unused and any(at & ~1 in unused or at in unused for at in reachable(m, _both_ages(kept.nodes))):
             continue  # its cause is told already: the forward itself should not have recorded
         if kept.how == "kept" and not reads.get(kept.attribute):
             continue  # never read in this file, or read where its graph is used
         site, holder, value = kept.place.site, kept.holder, kept.place.value
-        if kept.how == "chain" and value is None:
+        if kept.how == "rebuilt":
+            site = _statement(site, parents)
+            holder = holder_words(site)[0]
+        elif kept.how == "chain" and value is None:
             site = _statement(site, parents)
             holder, value = holder_words(site)
             if isinstance(site, ast.Assign) and isinstance(value, ast.BinOp):
@@ -124,7 +131,7 @@ def _unused(m: Machine, judge: Judge, parents: dict[ast.AST, ast.AST]) -> set[in
         sites = judge.eval_sites.get(call.module.address & ~1)
         if not sites or isinstance(parents.get(call.site), ast.Expr):
             continue
-        if any(judge_cut_takes(m, number, call) for number in judge.backward_cuts):
+        if any(judge_cut_takes(m, number, call) for cuts in judge.cuts_of.values() for number in cuts):
             continue  # detached on purpose: it is a target of a loss
         if any(not _is_parameter(m, leaf) for leaf in call.tensor.leaves):
             continue  # an input that asks for its own gradient: an attack, saliency
@@ -186,19 +193,39 @@ def _is_parameter(m: Machine, leaf: int) -> bool:
 
 
 def _data(m: Machine, judge: Judge, parents: dict[ast.AST, ast.AST]) -> None:
+    together: dict[ast.AST, dict[ast.AST, None]] = {}
+    for read in judge.data.values():
+        together.setdefault(_statement(read.write or read.node, parents), {})[read.node] = None
+        together.setdefault(_statement(read.node, parents), {})[read.node] = None
+    writing = {_statement(read.write or read.node, parents) for read in judge.data.values() if read.kind != "read"}
     for read in judge.data.values():
         node = read.node
+        if read.kind == "read" and _statement(node, parents) in writing:
+            continue  # the write in the same statement is what there is to say
         written = read.kind != "read"
-        computed = read.tensor.is_leaf != YES
         parent = parents.get(node)
         init = isinstance(parent, ast.Call) and ast.unparse(parent.func).startswith(("nn.init.", "init.", "torch.nn.init."))
         subject = node.value if isinstance(node, ast.Attribute) else None
         if subject is None and isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute):
             subject = node.targets[0].value
+        computed = read.tensor.is_leaf != YES
         activation = written and not read.of_grad and (computed or read.forward) and bool(read.mode & GRAD)
+        statement = _statement(read.write or node, parents)
+        plain = isinstance(statement, (ast.Assign, ast.AugAssign, ast.Expr)) and _statement(node, parents) is statement
         m.emit(
             DataUse(
-                node, read.calls, read.tensor, read.kind, read.write, read.saved, read.of_grad, subject, activation, init, True
+                node,
+                read.calls,
+                read.tensor,
+                read.kind,
+                read.write,
+                read.saved,
+                read.of_grad,
+                subject,
+                activation,
+                init,
+                plain,
+                tuple(together[statement]),
             )
         )
 
@@ -263,27 +290,31 @@ def _freezes(m: Machine, judge: Judge, node: ast.AST, hidden: set[int], parents:
     if not isinstance(parents.get(node), ast.withitem):
         return False
     covered: set[int] = set()
+    called = judge.under.get(node, set())
     for address, content in m.cells.items():
-        if type(address) is not int or type(content) not in (Instance, Layer):
-            continue
-        if type(content) is Instance and not m.classes[content.owner].is_module:
+        if type(address) is not int or type(content) not in (Instance, Layer) or address & ~1 not in called:
             continue
         found = members(m, Ref(address))
         leaves = {ref.address for _, ref in found.parameters}
-        if leaves and leaves <= hidden and not any(ref.address & ~1 in judge.changed for _, ref in found.modules):
-            covered |= leaves
+        if not leaves or not leaves <= hidden:
+            continue
+        if any(ref.address & ~1 in judge.changed for _, ref in found.modules):
+            return False
+        covered |= leaves
     return hidden <= covered
 
 
 def _cuts(m: Machine, judge: Judge, parents: dict[ast.AST, ast.AST]) -> None:
     """Leaves that an optimizer owns, that no backward reached, and that a cut on the way to a loss hides."""
     done: set[int] = set()
-    names = _leaf_names(m)
+    names = judge.leaf_names
     for _, optimizer, owner in judge.optimizers:
-        owns = optimizer.owns & judge.stepped_owners
+        owns = {leaf for leaf in optimizer.owns if judge.losses_of.get(leaf)}
         missed = {leaf for leaf in owns if leaf not in judge.reached_leaves and _trains(m, leaf)}
         told: set[int] = set()
-        for number, loss in sorted(judge.backward_cuts.items(), key=lambda pair: _rank(m, pair[0])):
+        losses = {loss: None for leaf in missed for loss in judge.losses_of[leaf]}
+        pairs = [(number, loss) for loss in losses for number in judge.cuts_of.get(loss, ())]
+        for number, loss in sorted(pairs, key=lambda pair: _rank(m, pair[0])):
             info = m.cuts[number]
             hidden = missed & info.leaves
             if not hidden or number in done or info.kind not in _CUTTING or hidden <= told:
@@ -303,7 +334,15 @@ def _cuts(m: Machine, judge: Judge, parents: dict[ast.AST, ast.AST]) -> None:
             continue
         done.add(number)
         subject = _cut_subject(info.node, parents)
-        m.emit(CutPath(info.node, info.calls, info.kind, info.name, (), loss, None, False, subject, term=True))
+        statement = _statement(info.node, parents)
+        result = ""
+        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+            result = f"`{statement.targets[0].id}`"
+        m.emit(
+            CutPath(
+                info.node, info.calls, info.kind, info.name, (), loss, None, False, subject, term=True, result=result
+            )
+        )
 
 
 def _cut_subject(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> ast.AST | None:
@@ -322,17 +361,6 @@ def _cut_subject(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> ast.AST | No
 def _trains(m: Machine, leaf: int) -> bool:
     state = m.cells.get(leaf)
     return type(state) is Tensor and state.requires_grad == YES
-
-
-def _leaf_names(m: Machine) -> dict[int, str]:
-    """The longest attribute path by which each parameter can be reached from a module."""
-    names: dict[int, str] = {}
-    for address, content in list(m.cells.items()):
-        if type(address) is int and type(content) is Instance and m.classes[content.owner].is_module:
-            for path, ref in members(m, Ref(address)).parameters:
-                if len(path) > len(names.get(ref.address, "")):
-                    names[ref.address] = path
-    return names
 
 
 def _leaf_name(m: Machine, leaf: int) -> str:

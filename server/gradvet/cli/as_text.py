@@ -151,7 +151,7 @@ def summary(reports: Sequence[Report], paint: Paint, *, fixing: bool = False) ->
 
 
 def _number(count: int, one: str, many: str | None = None) -> str:
-    return f"{count} {one if count == 1 else many or ('info' if one == 'info' else one + 's')}"
+    return f"{count} {one if count == 1 else many or f'{one}s'}"
 
 
 def _joined(parts: Sequence[str]) -> str:

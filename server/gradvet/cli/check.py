@@ -41,7 +41,7 @@ def check(options: Namespace) -> int:
 def _jobs(options: Namespace) -> tuple[list[Job], list[str]]:
     for option in ("select", "ignore"):
         if (complaint := unknown_rules(getattr(options, option) or ())) is not None:
-            raise ProjectError(f"--{option} names {complaint}. `gradvet rules` lists them all")
+            raise ProjectError(f"--{option} names {complaint}\n`gradvet rules` lists them all")
     kinds = set()
     if options.fix or options.diff:
         kinds = {Applicability.SAFE, Applicability.UNSAFE} if options.unsafe_fixes else {Applicability.SAFE}

@@ -1,6 +1,6 @@
 """Many items of work in a few processes. A process that dies takes only its own item along."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ _MOST_PROCESSES = 60  # Windows can wait for no more
 
 def in_parallel(
     work: Callable[[Item], Result], items: Sequence[Item], jobs: int, lost: Callable[[Item], Result]
-) -> Iterator[Result]:
+) -> Generator[Result, None, None]:
     """The result for each item, in their order. `lost` gives the result for one that killed its process."""
     jobs = min(jobs, _MOST_PROCESSES, len(items))
     if jobs <= 1 or len(items) < WORTHWHILE:

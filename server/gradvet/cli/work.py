@@ -63,7 +63,8 @@ def _report(job: Job) -> Report:
         except ProjectError as error:
             return _report(replace(job, fix=frozenset())).failing(str(error))
     found = entries(analysis, unsafe_edits=job.unsafe_edits)
-    return Report(str(job.path), found, fixes=count, before=file.text, after=after)
+    texts = (file.text, after) if job.fix else ("", "")  # they travel between processes, so only when needed
+    return Report(str(job.path), found, (), count, *texts)
 
 
 def _analysis(job: Job, source: Source) -> Analysis:

@@ -9,6 +9,7 @@ from gradvet.analysis import Diagnostic, RelatedPlace
 from gradvet.finding import Severity
 from gradvet.text import Edit, Source, Span
 from gradvet.views import Hover, rule_url
+from gradvet.views.words import labelled, placed
 
 _SEVERITY = {
     Severity.ERROR: lsp.DiagnosticSeverity.Error,
@@ -128,10 +129,9 @@ def to_diagnostic(place: Place, diagnostic: Diagnostic, *, related: bool, links:
 
 def _related(place: Place, note: RelatedPlace, span: Span) -> lsp.DiagnosticRelatedInformation:
     location = lsp.Location(uri=place.uri, range=to_range(place, span))
-    return lsp.DiagnosticRelatedInformation(location=location, message=f"{note.label}: {note.text}")
+    return lsp.DiagnosticRelatedInformation(location=location, message=labelled(note.label, note.text))
 
 
 def _line(source: Source, note: RelatedPlace) -> str:
     row = None if note.span is None else source.row_column(note.span.start)[0]
-    named = row is None or f"line {row}" in note.text
-    return f"{note.label}: {note.text}" if named else f"{note.label}: {note.text} (line {row})"
+    return placed(labelled(note.label, note.text), row)

@@ -9,7 +9,7 @@ from gradvet.rules import rule
 
 _STOPPED = {
     "detach": "{name} stopped the gradient here",
-    "no_grad": "computed here with grad mode off",
+    "no_grad": "computed here with grad mode off (`torch.no_grad()` or its kin)",
     "data": "`.data` stopped the gradient here",
     "nondiff": "{name} has no gradient",
     "item": "made a Python number here",

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from gradvet.autograd.events import DataUse
-from gradvet.finding import Applicability, Finding, Fix, Note, Severity, called_from, code
+from gradvet.finding import Applicability, Finding, Fix, Note, Severity, called_from, code, operation
 from gradvet.rules import rule
 from gradvet.syntax import edits, rewrite
 from gradvet.syntax.parse import Module
@@ -28,7 +28,7 @@ def check(event: DataUse) -> Iterator[Finding]:
         needs = event.saved[0]
         yield Finding(
             node,
-            f"this write through `.data` changes what {code(needs)} saved for backward: the gradient will be wrong, "
+            f"this write through `.data` changes what {operation(needs)} saved for backward: the gradient will be wrong, "
             "and torch cannot see it",
             (
                 Note("saved", f"by {code(needs)}", needs),
@@ -76,28 +76,16 @@ def _drop(event: DataUse) -> Fix:
 
 def _no_grad(event: DataUse) -> Fix:
     def change(module: Module) -> Sequence[Edit]:
-        node = event.node
-        if not isinstance(node, ast.Attribute):
-            return []
-        statement = module.statement(event.write or node)
+        statement = module.statement(event.write or event.node)
         spelled, imports = rewrite.torch_name(module, "torch.no_grad")
         header = f"with {spelled}():"
         match statement:
             case ast.Assign(targets=[ast.Attribute(attr="data") as target], value=value):
-                inner = f"{module.text(target.value)}.copy_({module.text(value)})"
-                margin = _margin(module, statement)
-                return [*imports, Edit(module.source.span(statement), f"{header}\n{margin}    {inner}")]
-        return [*imports, *_both(module, statement, node, header)]
+                span, inner = module.source.span(statement), f"{module.text(target.value)}.copy_({module.text(value)})"
+                margin = module.source.line(statement.lineno)[: statement.col_offset]
+                return [*imports, Edit(span, f"{header}\n{margin}    {inner}")]
+        dropped = [edit for node in event.together if isinstance(node, ast.Attribute) for edit in edits.unwrap(module, node, node.value)]
+        return [*imports, *rewrite.wrap_in_with(module, statement, header), *dropped]
 
-    return Fix("Write under torch.no_grad()", "torch sees the write: a backward that needs the old value will raise", Applicability.UNSAFE, change)
-
-
-def _margin(module: Module, statement: ast.stmt) -> str:
-    line = module.source.line(statement.lineno)
-    return line[: len(line) - len(line.lstrip())]
-
-
-def _both(module: Module, statement: ast.stmt, node: ast.Attribute, header: str) -> list[Edit]:
-    """Wrap the statement and drop every `.data` in it that is written."""
-    dropped = edits.unwrap(module, node, node.value)
-    return [*rewrite.wrap_in_with(module, statement, header), *dropped]
+    effect = "torch sees the write: a backward that needs the old value will raise"
+    return Fix("Write under torch.no_grad()", effect, Applicability.UNSAFE, change)

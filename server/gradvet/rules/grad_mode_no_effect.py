@@ -8,7 +8,7 @@ from gradvet.finding import Applicability, Finding, Fix, Note, Severity, code
 from gradvet.rules import rule
 from gradvet.syntax import edits, rewrite
 from gradvet.syntax.parse import Module
-from gradvet.text import Edit, Span
+from gradvet.text import Edit, Span, apply
 
 
 @rule(ModeStatement, WithUncalled, ModeDecorator, family="mode", severity=Severity.WARNING)
@@ -69,14 +69,18 @@ def _wrapped(module: Module, node: ast.Expr) -> Sequence[Edit]:
             rest = block[block.index(node) + 1 :]
             if not rest:
                 return []
-            start = module.source.span(node).start
-            end = module.source.span(rest[0]).start
-            removed = [Edit(Span(start, end), "")]
-            wrapped = list(rewrite.wrap_in_with(module, rest, f"with {module.text(node.value)}:"))
-            return _joined(removed, wrapped) if wrapped else []
+            return _in_place_of(module, node, rest)
     return []
 
 
-def _joined(removed: list[Edit], wrapped: list[Edit]) -> list[Edit]:
-    """Both changes together; they touch where the first statement begins."""
-    return [*removed, *wrapped]
+def _in_place_of(module: Module, node: ast.Expr, rest: list[ast.stmt]) -> Sequence[Edit]:
+    """One edit: the lines of the statement go, and those after it come back inside the block."""
+    wrapped = rewrite.wrap_in_with(module, rest, f"with {module.text(node.value)}:")
+    source = module.source
+    first, begin = source.line_starts[node.lineno - 1], source.line_starts[rest[0].lineno - 1]
+    if not wrapped or first == begin or (node.end_lineno or node.lineno) == rest[0].lineno:
+        return []
+    end = source.span(rest[-1]).end
+    changed = apply(source.text, wrapped)
+    kept = changed[begin : end + len(changed) - len(source.text)]
+    return [Edit(Span(first, end), kept)]

@@ -22,7 +22,8 @@ def check(event: CutPath) -> Iterator[Finding]:
     """Report the cut that leaves parameters of an optimizer, or a term of the loss, without gradient."""
     how = _HOW.get(event.kind, "this")
     if event.term:
-        message = f"{how} makes {code(event.subject) if event.subject else 'this term'} a constant in the loss: it adds no gradient"
+        after = f" after {code(event.subject)}" if event.subject is not None else ""
+        message = f"{how}{after} makes {event.result or 'this term'} a constant in the loss: it adds no gradient"
         notes: tuple[Note, ...] = (Note("loss", f"the term has no effect in {code(event.loss)}", event.loss),)
     else:
         lost = ", ".join(f"{name}" for name in event.leaves[:4]) + (", ..." if len(event.leaves) > 4 else "")  # noqa: PLR2004

@@ -20,6 +20,10 @@ def check(event: Retained) -> Iterator[Finding]:
         message = f"`{event.holder}` keeps the graph of every iteration: {kept} still carries its graph when it is added"
     elif event.how == "kept":
         message = f"`{event.holder}` keeps the graph of the last iteration alive: {kept} still carries it"
+    elif isinstance(event.node, ast.Call) and event.value is getattr(event.node.func, "value", None):
+        message = f"`{event.holder}` keeps the graph of every iteration: `.clone()` copies {kept} and keeps its graph"
+    elif value is None:
+        message = f"`{event.holder}` keeps the graph of every iteration: what is added still carries its graph"
     else:
         message = f"`{event.holder}` keeps the graph of every iteration: {kept} still carries its graph when it is stored"
     stays = (

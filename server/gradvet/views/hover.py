@@ -4,11 +4,11 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gradvet.analysis import Analysis, Diagnostic
+from gradvet.analysis import Analysis, Diagnostic, RelatedPlace
 from gradvet.autograd.facts import ExpressionState
 from gradvet.text import Source, Span
 from gradvet.views.page import rule_url, summary
-from gradvet.views.words import code, state_words
+from gradvet.views.words import code, placed, state_words
 
 _LINE = "\n\n---\n\n"
 
@@ -71,11 +71,13 @@ def _diagnostic(source: Source, diagnostic: Diagnostic) -> str:
     """Message and reasons, then the start of the rule's page."""
     rule = diagnostic.rule
     head = f"**{diagnostic.severity.value}** [{rule.name}]({rule_url(rule)}): {diagnostic.message}"
-    notes = [
-        f"- *{note.label}* {_placed(note.text, source.row_column(note.span.start)[0] if note.span else None)}"
-        for note in diagnostic.notes
-    ]
+    notes = [f"- {_note(source, note)}" for note in diagnostic.notes]
     return "\n\n".join(part for part in (head, "\n".join(notes), summary(rule.page).strip()) if part)
+
+
+def _note(source: Source, note: RelatedPlace) -> str:
+    text = placed(note.text, source.row_column(note.span.start)[0] if note.span else None)
+    return f"*{note.label}* {text}" if note.label else f"← {text}"
 
 
 def _expression(analysis: Analysis, node: ast.AST, state: ExpressionState) -> str:
@@ -88,9 +90,4 @@ def _reasons(state: ExpressionState) -> Iterator[str]:
     if state.reasons:
         yield ""
     for text, node in state.reasons:
-        yield f"- {_placed(text, getattr(node, 'lineno', None))}"
-
-
-def _placed(text: str, row: int | None) -> str:
-    """The text with its line, unless it names that line already."""
-    return text if row is None or f"line {row}" in text else f"{text} (line {row})"
+        yield f"- {placed(text, getattr(node, 'lineno', None))}"

@@ -11,13 +11,18 @@ _IGNORE = re.compile(r"#\s*gradvet\s*:\s*ignore\s*\[(?P<rules>[^\[\]]*)\]")
 
 
 def ignore_edit(module: Module, diagnostic: Diagnostic) -> Edit | None:
-    """The comment at the end of the diagnostic's first line, joined with one that is there already.
+    """The comment behind the diagnostic's first line, else behind its last; joined with one that is there.
 
-    None where the line cannot end in a comment: inside a string, or before a backslash.
+    None where neither line can end in a comment: inside a string, or before a backslash.
     """
-    source, name = module.source, diagnostic.rule.name
-    row, _ = source.row_column(diagnostic.span.start)
-    line, start = source.line(row), source.line_starts[row - 1]
+    span = diagnostic.span
+    rows = dict.fromkeys(module.source.row_column(offset)[0] for offset in (span.start, span.end))
+    edits = (_behind(module, row, diagnostic.rule.name) for row in rows)
+    return next((edit for edit in edits if edit is not None), None)
+
+
+def _behind(module: Module, row: int, name: str) -> Edit | None:
+    line, start = module.source.line(row), module.source.line_starts[row - 1]
     end = start + len(line)
     comment = ""
     for lexeme in lexemes(module.healed):
@@ -26,7 +31,7 @@ def ignore_edit(module: Module, diagnostic: Diagnostic) -> Edit | None:
         if not lexeme.comment and lexeme.span.end > end:
             return None
         if lexeme.comment and lexeme.span.start >= start:
-            comment = source[lexeme.span]
+            comment = module.source[lexeme.span]
     if (there := _IGNORE.search(comment)) is not None:
         before = there["rules"].strip().rstrip(",")
         at = end - len(comment)

@@ -1,4 +1,4 @@
-"""How states are said to people: torch's own words, in one line."""
+"""How states and notes are said to people: torch's own words, one line each."""
 
 _SAID = {
     "requires_grad=YES": "requires grad",
@@ -18,7 +18,17 @@ def state_words(text: str) -> str:
     words = text.split()
     if not words or not all("=" in word for word in words):
         return text
-    return " · ".join(_SAID.get(word) or word.replace("=", " ", 1) for word in words)
+    return " · ".join(_SAID.get(word) or word.replace("=", " ", 1).replace("|", " or ") for word in words)
+
+
+def labelled(label: str, text: str) -> str:
+    """A note in plain text; one without a label goes on with the chain above it."""
+    return f"{label}: {text}" if label else f"← {text}"
+
+
+def placed(text: str, row: int | None) -> str:
+    """The text with its line, unless it names that line already."""
+    return text if row is None or f"line {row}" in text else f"{text} (line {row})"
 
 
 def code(text: str, width: int = 60) -> str:

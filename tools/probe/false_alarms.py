@@ -1,0 +1,72 @@
+"""Findings that say torch raises, on lines that ran and did not raise: false by construction."""
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gradvet.analysis import Diagnostic, analyze
+from gradvet.finding import Severity
+from gradvet.syntax.parse import Module
+from gradvet.text import Source
+
+from tools.probe.instrument import place
+from tools.probe.observed import Observation, Program
+
+SILENT_FAULTS = frozenset({"data-attribute", "graph-retained", "gradient-cut", "detached-alias-edited"})
+"""Rules whose errors are faults that torch keeps silent about, so that a clean run disproves nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class FalseAlarm:
+    """An error that a clean run disproves."""
+
+    path: str
+    row: int
+    rule: str
+    message: str
+
+    def __str__(self) -> str:
+        """One line that an editor can follow."""
+        return f"{self.path}:{self.row}: false alarm [{self.rule}] {self.message}"
+
+
+def false_alarms(program: Program, observation: Observation) -> list[FalseAlarm]:
+    """The errors in a program that ran to its end, at expressions that were run."""
+    if observation.failure is not None:
+        return []
+    analysis = analyze(Source(program.path, program.text))
+    return [
+        FalseAlarm(
+            program.path, analysis.source.row_column(found.span.start)[0], found.rule.name, found.message
+        )
+        for found in analysis.diagnostics
+        if found.severity is Severity.ERROR
+        and found.rule.name not in SILENT_FAULTS
+        and _ran(analysis.module, found, observation)
+    ]
+
+
+def _ran(module: Module, found: Diagnostic, observation: Observation) -> bool:
+    """Whether a place was run, outside of any `try` that might have swallowed what it raised."""
+    return any(
+        place(node) in observation.seen and not _guarded(module, node) for node in _expressions(module, found)
+    )
+
+
+def _expressions(module: Module, found: Diagnostic) -> Iterator[ast.expr]:
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.expr):
+            span = module.source.span(node)
+            if found.span.start <= span.start and span.end <= found.span.end:
+                yield node
+
+
+def _guarded(module: Module, node: ast.AST) -> bool:
+    while node in module.parents:
+        parent = module.parents[node]
+        if isinstance(parent, ast.Try) and parent.handlers and node in parent.body:
+            return True
+        if isinstance(parent, ast.With) and any("suppress" in module.text(item) or "raises" in module.text(item) for item in parent.items if hasattr(item, "lineno")):
+            return True
+        node = parent
+    return False

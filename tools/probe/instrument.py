@@ -1,0 +1,122 @@
+"""Rewrites a tree so that every loaded expression passes through a recorder. Nothing else changes.
+
+`E` becomes `__gradvet_see__(number, E)`, with the position of `E`. No statement is added, so lines in
+tracebacks, docstrings and `from __future__` stay what they were. Left alone are callees by name
+(`super()` and `locals()` look at who calls them), decorators, annotations and patterns.
+"""
+
+import ast
+import sys
+
+from tools.probe.observed import Range
+
+SEE = "__gradvet_see__"
+
+_NEVER_TENSORS = (ast.Constant, ast.Lambda, ast.Slice, ast.Starred, ast.JoinedStr, ast.FormattedValue)
+# Before Python 3.12 the parser gives wrong places to what stands inside an f-string.
+_F_STRING_PLACES = sys.version_info >= (3, 12)
+
+
+def place(node: ast.expr) -> Range:
+    """Where an expression stands."""
+    assert node.end_lineno is not None
+    assert node.end_col_offset is not None
+    return Range(node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)
+
+
+class Instrument(ast.NodeTransformer):
+    """Rewrites one tree; `places[number]` is where the expression with that number stands."""
+
+    def __init__(self) -> None:
+        """Start with no expression seen."""
+        self.places: list[Range] = []
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        """The node with its parts rewritten, inside a call of the recorder if it is a loaded expression."""
+        if not isinstance(node, ast.expr):
+            return super().visit(node)  # type: ignore[no-any-return]
+        number = len(self.places)
+        watched = _watched(node)
+        if watched:
+            self.places.append(place(node))
+        inner = super().visit(node)
+        assert isinstance(inner, ast.expr)
+        return _see(number, inner, node) if watched else inner
+
+    def visit_Call(self, node: ast.Call) -> ast.Call:
+        """The callee stays bare, but what its attribute is taken of is seen."""
+        if isinstance(node.func, ast.Attribute):
+            node.func.value = self._expression(node.func.value)
+        elif not isinstance(node.func, ast.Name):
+            node.func = self._expression(node.func)
+        node.args = [self._expression(argument) for argument in node.args]
+        for keyword in node.keywords:
+            keyword.value = self._expression(keyword.value)
+        return node
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:
+        """What stands inside an f-string, where its place can be told."""
+        return self.generic_visit(node) if _F_STRING_PLACES else node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        """Body and defaults, not decorators and annotations."""
+        return self._function(node)
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
+        """Body and defaults, not decorators and annotations."""
+        return self._function(node)
+
+    def visit_arg(self, node: ast.arg) -> ast.AST:
+        """An argument holds nothing but an annotation."""
+        return node
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        """Target and value, not the annotation."""
+        node.target = self.visit(node.target)  # type: ignore[assignment]
+        if node.value is not None:
+            node.value = self._expression(node.value)
+        return node
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        """The body; bases and decorators are no tensors."""
+        node.body = [self._statement(statement) for statement in node.body]
+        return node
+
+    def visit_match_case(self, node: ast.match_case) -> ast.AST:
+        """Guard and body; the pattern must stay a pattern."""
+        if node.guard is not None:
+            node.guard = self._expression(node.guard)
+        node.body = [self._statement(statement) for statement in node.body]
+        return node
+
+    def visit_TypeAlias(self, node: ast.AST) -> ast.AST:
+        """A type alias holds no tensors."""
+        return node
+
+    def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.AST:
+        self.visit(node.args)
+        node.body = [self._statement(statement) for statement in node.body]
+        return node
+
+    def _expression(self, node: ast.expr) -> ast.expr:
+        seen = self.visit(node)
+        assert isinstance(seen, ast.expr)
+        return seen
+
+    def _statement(self, node: ast.stmt) -> ast.stmt:
+        seen = self.visit(node)
+        assert isinstance(seen, ast.stmt)
+        return seen
+
+
+def _watched(node: ast.expr) -> bool:
+    return not isinstance(node, _NEVER_TENSORS) and not isinstance(
+        getattr(node, "ctx", None), (ast.Store, ast.Del)
+    )
+
+
+def _see(number: int, value: ast.expr, at: ast.expr) -> ast.Call:
+    call = ast.Call(ast.Name(SEE, ast.Load()), [ast.Constant(number), value], [])
+    for node in (call, call.func, call.args[0]):
+        ast.copy_location(node, at)
+    return call

@@ -1,0 +1,117 @@
+"""Holds what the dry run says against what torch showed, expression by expression."""
+
+import ast
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from gradvet.autograd.domain import ANY_FN, MAYBE, NO, YES, Tensor, truth_word
+from gradvet.autograd.run import run
+from gradvet.syntax.parse import Module, parse
+from gradvet.text import Source
+
+from tools.probe.instrument import place
+from tools.probe.observed import Observation, Program, Range, Seen, State
+from tools.probe.visits import Visits, watching
+
+_TRUTHS = {
+    "requires_grad": "requires_grad",
+    "is_leaf": "is_leaf",
+    "is_view": "view",
+    "is_inference": "inference",
+}
+NOT_A_TENSOR = "a tensor"
+
+
+@dataclass(frozen=True, slots=True)
+class Contradiction:
+    """A value that torch held and the dry run rules out; `field` may be "a tensor" itself."""
+
+    path: str
+    place: Range
+    text: str
+    field: str
+    observed: str
+    said: str
+
+    def __str__(self) -> str:
+        """One line that an editor can follow."""
+        return (
+            f"{self.path}:{self.place.row}:{self.place.column + 1}: `{self.text}` {self.field}: "
+            f"torch {self.observed}, the dry run {self.said}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What became of one program.
+
+    `tensors` counts the expressions that held a tensor; of them, `unknown` where `requires_grad` is
+    MAYBE, `assumed` where the state rests on assumptions, and `missing` by why there is no state.
+    """
+
+    contradictions: tuple[Contradiction, ...] = ()
+    tensors: int = 0
+    unknown: int = 0
+    assumed: int = 0
+    missing: Counter[str] = field(default_factory=Counter)
+
+
+def judge(program: Program, observation: Observation) -> Judgement:
+    """Run the program dry and compare; what the dry run raises is raised."""
+    module = parse(Source(program.path, program.text))
+    with watching() as visits:
+        facts = run(module)
+    return compare(module, {node: facts.states.tensor(node) for node in facts.states}, visits, observation)
+
+
+def compare(
+    module: Module, states: Mapping[ast.AST, Tensor | None], visits: Visits, observation: Observation
+) -> Judgement:
+    """Join what both say by the places of expressions."""
+    nodes = {place(node): node for node in ast.walk(module.tree) if isinstance(node, ast.expr)}
+    contradictions: list[Contradiction] = []
+    missing: Counter[str] = Counter()
+    tensors = unknown = assumed = 0
+    for where, seen in sorted(observation.seen.items()):
+        node = nodes[where]
+        said = states.get(node)
+        tensors += bool(seen.states)
+        if said is None:
+            if seen.states:
+                missing[_why(node, visits)] += 1
+        elif said.assumes or said.loose:
+            assumed += bool(seen.states)
+        else:
+            unknown += bool(seen.states) and said.requires_grad == MAYBE
+            text = " ".join(module.text(node).split())
+            contradictions += (
+                Contradiction(module.source.path, where, text, *words) for words in _against(said, seen)
+            )
+    return Judgement(tuple(contradictions), tensors, unknown, assumed, missing)
+
+
+def _why(node: ast.expr, visits: Visits) -> str:
+    kinds = visits.get(node)
+    return "not visited" if kinds is None else " or ".join(sorted(kinds))
+
+
+def _against(said: Tensor, seen: Seen) -> Iterator[tuple[str, str, str]]:
+    """The fields in which torch held what the state rules out: field, observed, said."""
+    if not seen.states:
+        yield NOT_A_TENSOR, "held " + ", ".join(sorted(seen.others)), said.describe()
+    found: dict[tuple[str, str, str], None] = {}
+    for state in sorted(seen.states, key=str):
+        found |= dict.fromkeys(_state_against(said, state))
+    yield from found
+
+
+def _state_against(said: Tensor, state: State) -> Iterator[tuple[str, str, str]]:
+    for name, attribute in _TRUTHS.items():
+        if state.broken and name == "is_leaf":
+            continue
+        observed, possible = getattr(state, name), getattr(said, attribute)
+        if not possible & (YES if observed else NO):
+            yield name, str(observed), truth_word(possible)
+    if not state.broken and ANY_FN not in said.grad_fn and state.grad_fn not in said.grad_fn:
+        yield "grad_fn", str(state.grad_fn), "|".join(sorted(str(name) for name in said.grad_fn))

@@ -1,0 +1,79 @@
+"""Runs one program with its expressions seen, as `python FILE` would run it."""
+
+import ast
+import builtins
+import linecache
+import os
+import random
+import sys
+import threading
+import traceback
+import types
+import warnings
+from collections.abc import Callable
+
+import torch
+
+from tools.probe.instrument import SEE, Instrument
+from tools.probe.observed import Failure, Observation, Program
+from tools.probe.recorder import Recorder
+
+
+def perform(program: Program, seconds: float, deliver: Callable[[Observation], None]) -> None:
+    """Run a program to its end, its exception or its time limit, and deliver what was seen till then.
+
+    At the time limit the process is left at once, since Python cannot stop a running thread.
+    """
+    try:
+        rewriting = Instrument()
+        tree = rewriting.visit(ast.parse(program.text, program.path))
+        code = compile(tree, program.path, "exec", dont_inherit=True)  # type: ignore[arg-type]
+    except (SyntaxError, ValueError) as error:
+        deliver(Observation({}, Failure(type(error).__name__, str(error), getattr(error, "lineno", None))))
+        return
+    recorder = Recorder(rewriting.places)
+
+    def out_of_time() -> None:
+        deliver(Observation(recorder.seen(), Failure("Timeout", f"no end after {seconds:g} seconds", None)))
+        os._exit(0)
+
+    alarm = threading.Timer(seconds, out_of_time)
+    alarm.daemon = True
+    alarm.start()
+    failure = _execute(program, code, recorder)
+    alarm.cancel()
+    deliver(Observation(recorder.seen(), failure))
+
+
+def _execute(program: Program, code: types.CodeType, recorder: Recorder) -> Failure | None:
+    _prepare(program)
+    main = types.ModuleType("__main__")
+    main.__file__ = program.path
+    sys.modules["__main__"] = main
+    setattr(builtins, SEE, recorder.see)
+    try:
+        exec(code, vars(main))
+    except SystemExit as error:
+        return None if error.code in (None, 0) else _failure(error, program)
+    except BaseException as error:
+        return _failure(error, program)
+    return None
+
+
+def _prepare(program: Program) -> None:
+    """The surroundings that `python FILE` gives, with chance fixed."""
+    sys.argv = [program.path]
+    sys.path.insert(0, program.folder)
+    # `inspect.getsource` has to find the text, though it may not be on disk.
+    linecache.cache[program.path] = (len(program.text), None, program.text.splitlines(True), program.path)
+    warnings.simplefilter("ignore")
+    torch.manual_seed(0)
+    random.seed(0)
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed(0)
+
+
+def _failure(error: BaseException, program: Program) -> Failure:
+    frames = traceback.extract_tb(error.__traceback__)
+    rows = [frame.lineno for frame in frames if frame.filename == program.path]
+    return Failure(type(error).__name__, str(error), rows[-1] if rows else None)
