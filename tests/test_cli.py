@@ -14,6 +14,7 @@ import pytest
 import gradvet.cli.work
 from gradvet import __version__, cli
 from gradvet.analysis import analyze
+from gradvet.autograd.run import run
 from gradvet.rules import all_rules
 from gradvet.text import Source
 
@@ -271,9 +272,8 @@ def test_a_failure_of_our_own_is_exit_status_2(
 ) -> None:
     """The other files go on; `--verbose` shows where it came from."""
     shell.write(fault=FAULT, other=CLEAN)
-    real = gradvet.analysis.run
     monkeypatch.setattr(
-        gradvet.analysis, "run", lambda module: fail() if "print(torch" in module.healed else real(module)
+        gradvet.analysis, "run", lambda module: fail() if "print(torch" in module.healed else run(module)
     )
     status, out, errors = shell.run("check", ".", *["--verbose"][: int(verbose)])
     assert 2 == status
@@ -373,19 +373,14 @@ def test_a_diff_shows_and_changes_nothing(shell: Shell) -> None:
     assert 1 == status
     assert FAULT.rstrip("\n") == (shell.folder / "fault.py").read_text(encoding="utf-8")
     assert "Would fix 1 finding in 1 file.\n" == errors
-    expected = """\
---- fault.py
-+++ fault.py
-@@ -2,4 +2,4 @@
- 
- weight = torch.ones(3, requires_grad=True)
- doubled = weight * 2  # 🔥
--print("汉字", doubled.numpy())
-\\ No newline at end of file
-+print("汉字", doubled.detach().numpy())
-\\ No newline at end of file
-"""
-    assert expected == out
+    old, new = FAULT.splitlines(), FIXED.splitlines()
+    expected = [
+        *("--- fault.py", "+++ fault.py", "@@ -2,4 +2,4 @@"),
+        *(f" {line}" for line in old[1:4]),
+        *(f"-{old[4]}", "\\ No newline at end of file"),
+        *(f"+{new[4]}", "\\ No newline at end of file"),
+    ]
+    assert expected == out.splitlines()
     shell.write(fault=FIXED)
     assert (0, "", "Would fix 0 findings in 0 files.\n") == shell.run("check", "--diff")
 

@@ -163,10 +163,12 @@ async def test_a_file_that_breaks_the_engine_is_answered_as_empty(pulling: Any) 
 async def test_a_fix_is_sent_with_its_edit_and_makes_the_finding_go(pushing: Any) -> None:
     did_open(pushing, TEXT)
     [found] = await pushed(pushing)
-    fix, ignore, _ = await code_actions(pushing, found.range, diagnostics=[found])
+    fix, ignore = await code_actions(pushing, found.range, diagnostics=[found])
     assert (fix.title, fix.kind, fix.is_preferred) == ("Put it right", "quickfix", True)
     assert list(fix.diagnostics) == [found]
     assert (ignore.title, ignore.is_preferred) == ("Ignore here: # gradvet: ignore[lost-graph]", None)
+    [every] = await code_actions(pushing, found.range, only=["source.fixAll"])
+    assert applied(TEXT, edits_of(every)) == TEXT.replace("lost", "found")
     [change] = fix.edit.document_changes
     assert (change.text_document.uri, change.text_document.version) == (URI, 1)
     fixed = applied(TEXT, change.edits)

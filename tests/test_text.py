@@ -94,7 +94,7 @@ def test_edits_that_overlap_are_refused(edits: list[tuple[int, int]]) -> None:
         ((3, 3), (2, 4), True),
     ],
 )
-def test_spans_overlap(one: tuple[int, int], other: tuple[int, int], meets: bool) -> None:  # noqa: FBT001  data
+def test_spans_overlap(one: tuple[int, int], other: tuple[int, int], meets: bool) -> None:
     """Two that only touch do not overlap, unless one is empty and stands where the other starts."""
     assert meets == Span(*one).overlaps(Span(*other))
     assert meets == Span(*other).overlaps(Span(*one))

@@ -1,4 +1,7 @@
-"""Run programs under torch and dry, and tell where the dry run rules out what torch held."""
+"""Run programs under torch and dry, and tell where the dry run rules out what torch held.
+
+A star marks the contradictions from which the others follow.
+"""
 
 import argparse
 import sys
@@ -68,7 +71,7 @@ class Total:
         self.missing += judgement.missing
         self.alarms += Counter(alarm.rule for alarm in alarms)
         yield _summary(program, observation, judgement, alarms)
-        yield from (f"  {contradiction}" for contradiction in judgement.contradictions)
+        yield from (f"{'*' if found.root else ' '} {found}" for found in judgement.contradictions)
         yield from (f"  {alarm}" for alarm in alarms)
 
     def lines(self, most: int) -> Iterator[str]:

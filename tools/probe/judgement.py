@@ -25,7 +25,11 @@ NOT_A_TENSOR = "a tensor"
 
 @dataclass(frozen=True, slots=True)
 class Contradiction:
-    """A value that torch held and the dry run rules out; `field` may be "a tensor" itself."""
+    """A value that torch held and the dry run rules out; `field` may be "a tensor" itself.
+
+    `root` is False for a name, and where a part of the expression contradicts in the same field: the
+    fault lies earlier.
+    """
 
     path: str
     place: Range
@@ -33,6 +37,7 @@ class Contradiction:
     field: str
     observed: str
     said: str
+    root: bool = True
 
     def __str__(self) -> str:
         """One line that an editor can follow."""
@@ -70,7 +75,7 @@ def compare(
 ) -> Judgement:
     """Join what both say by the places of expressions."""
     nodes = {place(node): node for node in ast.walk(module.tree) if isinstance(node, ast.expr)}
-    contradictions: list[Contradiction] = []
+    against: dict[ast.expr, list[tuple[str, str, str]]] = {}
     missing: Counter[str] = Counter()
     tensors = unknown = assumed = 0
     for where, seen in sorted(observation.seen.items()):
@@ -84,11 +89,18 @@ def compare(
             assumed += bool(seen.states)
         else:
             unknown += bool(seen.states) and said.requires_grad == MAYBE
-            text = " ".join(module.text(node).split())
-            contradictions += (
-                Contradiction(module.source.path, where, text, *words) for words in _against(said, seen)
-            )
-    return Judgement(tuple(contradictions), tensors, unknown, assumed, missing)
+            against[node] = list(_against(said, seen))
+    return Judgement(tuple(_told(module, against)), tensors, unknown, assumed, missing)
+
+
+def _told(module: Module, against: Mapping[ast.expr, list[tuple[str, str, str]]]) -> Iterator[Contradiction]:
+    for node, found in against.items():
+        parts = [part for part in ast.walk(node) if part is not node and part in against]
+        inherited = {words[0] for part in parts for words in against[part]}
+        text = " ".join(module.text(node).split())
+        for name, observed, said in found:
+            root = not isinstance(node, ast.Name) and name not in inherited
+            yield Contradiction(module.source.path, place(node), text, name, observed, said, root)
 
 
 def _why(node: ast.expr, visits: Visits) -> str:

@@ -1,6 +1,7 @@
 """Calls: finding what is called, binding arguments, running the file's own functions, making classes and instances."""
 
 import ast
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -38,6 +39,9 @@ from gradvet.autograd.values import (
     join,
     join_all,
 )
+
+
+MOST_REMEMBERED = 6
 
 
 class Call(NamedTuple):
@@ -192,7 +196,7 @@ def call_function(
     frame.owner = function.owner
     frame.call = call
     if isinstance(call.node, ast.Call) and len(call.args) - len(call.node.args) <= 1:
-        m.passed[call.node] = (call.args, call.keywords, info.parameters)
+        m.passed.setdefault(call.node, deque(maxlen=MOST_REMEMBERED)).append((call.args, call.keywords, info))
     m.frames.append(frame)
     m.calls.append(call.node)
     try:
@@ -406,6 +410,9 @@ def find_in_class(m: Machine, address: int, name: str, after: int = 0) -> Value 
 def instantiate(m: Machine, cls: Class, call: Call) -> Value:
     """Make an instance of a class of the file and run its `__init__`."""
     info: ClassInfo = m.classes[cls.address]
+    if "typing.NamedTuple" in info.external:
+        items = (call.argument(at, name) or find_in_class(m, cls.address, name) for at, name in enumerate(info.fields))
+        return Tuple(tuple(item if item is not None else Unknown() for item in items), tuple(info.fields))
     ref = m.new(call.node, Instance(cls.address), f"instance of {cls.address}")
     if m.classes[cls.address].is_module:
         m.write_cell(ref, "training", const(True))  # noqa: FBT003

@@ -8,3 +8,9 @@ MODULE_MAKERS = (
     "efficientnet_pytorch.",
 )
 """Calls of these names give a module whose parameters train (the packages' own documentation)."""
+
+LIGHTNING_BACKWARD = ("training_step",)
+"""Methods of a LightningModule on whose result the framework runs backward (Lightning's docs, LightningModule)."""
+
+LIGHTNING_NO_GRAD = ("validation_step", "test_step", "predict_step", "on_validation_", "on_test_", "on_predict_")
+"""Methods of a LightningModule that the framework runs with grad mode off (same place)."""

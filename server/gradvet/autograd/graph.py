@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from gradvet.autograd.domain import MAYBE, NO, NOTHING, YES, Node, Origin, Tensor
 from gradvet.autograd.events import Backward, Cut
 from gradvet.autograd.machine import Machine
-from gradvet.autograd.values import FALSE, Const, Dict, Opaque, Ref, Sequence, Tuple, Value, atoms
+from gradvet.autograd.values import FALSE, Const, Dict, Instance, Opaque, Ref, Sequence, Tuple, Value, atoms
 
 MOST_NODES = 4000
 MOST_DEEP = 6
@@ -109,6 +109,11 @@ def held_tensors(m: Machine, value: Value, depth: int = 0) -> list[tuple[Ref, Te
                     for item in (*(v for _, v in content.items), content.rest):
                         if item is not None:
                             found += held_tensors(m, item, depth + 1)
+                case Instance() if not m.classes[content.owner].is_module and depth:
+                    for name in m.attributes.get(ref.address & ~1, ()):
+                        item = m.cells.get((ref.address, name))
+                        if item is not None and type(item) is not Const:
+                            found += held_tensors(m, item, depth + 2)
     return found
 
 

@@ -1,6 +1,7 @@
 """Judgements that need more than one moment of the run: what was kept, consumed, reached, edited."""
 
 import ast
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,11 +11,12 @@ from gradvet.autograd.layers import is_module, members
 from gradvet.autograd.machine import Loop, Machine
 from gradvet.autograd.operations import savers
 from gradvet.autograd.tensors import in_forward
-from gradvet.autograd.values import Array, Instance, Layer, Optimizer, Ref, Union, Value, refs
+from gradvet.autograd.values import Array, Instance, Layer, Optimizer, Ref, Sequence, Union, Value, refs
 
 
 ADDING = frozenset({"+", "-", "+=", "-=", "add()", "add_()"})
 """Ops by which a total is kept. State that a module carries from step to step is no total."""
+WEIGHTING = frozenset({"*", "/", "*=", "/=", "mul()", "div()", "neg"})
 
 
 @dataclass(slots=True)
@@ -53,8 +55,8 @@ class ModuleCall:
     training: Value
     mode: int
     function: ast.AST | None
-    depth: int
     in_loop: bool
+    own: bool
 
 
 @dataclass(slots=True)
@@ -121,6 +123,7 @@ class Judge:
     losses_of: dict[int, dict[ast.AST, None]] = field(default_factory=dict)
     pending: dict[ast.AST, None] = field(default_factory=dict)
     stepping: bool = False
+    entries: set[object] | None = None
     leaf_names: dict[int, str] = field(default_factory=dict)
     spoilers: list[Any] = field(default_factory=list)
     changed: set[int] = field(default_factory=set)
@@ -135,7 +138,7 @@ class Judge:
         content = m.cells.get(holder.address)
         if type(content) is Instance and m.classes[content.owner].is_module and m.frames[-1].receiver != holder:
             if type(m.cells.get(getattr(value, "address", -1))) in (Instance, Layer):
-                self.changed.add(holder.address & ~1)  # a part was swapped from outside: a new head
+                self.changed.add(value.address & ~1)  # a part was swapped from outside: a new head
         if not m.loops or not held_tensors(m, value):
             return
         forward = getattr(m.frames[-1].node, "name", "") == "forward" and m.frames[-1].receiver == holder
@@ -219,8 +222,8 @@ class Judge:
                 m.cells.get((ref.address, "training")),
                 m.mode,
                 frame.node,
-                len(m.frames),
                 bool(m.loops),
+                frame.receiver == ref,
             )
         )
 
@@ -351,18 +354,23 @@ class Judge:
 
     def _argument(self, call: ast.AST, ref: Ref) -> ast.expr | None:
         """The argument of a call that is just this tensor."""
-        passed = self.machine.passed.get(call) if isinstance(call, ast.Call) else None
-        if passed is None or not isinstance(call, ast.Call):
-            return None
-        values, keywords, _ = passed
-        extra = len(values) - len(call.args)  # a method's receiver comes first
-        for value, node in zip(values[max(extra, 0) :], call.args):
-            if _is(value, ref) and not isinstance(node, ast.Starred):
+        for _, value, node in self._arguments(call):
+            if value is not None and _is(value, ref) and not isinstance(node, ast.Starred):
                 return node
-        for keyword in call.keywords:
-            if keyword.arg in keywords and _is(keywords[keyword.arg], ref):
-                return keyword.value
         return None
+
+    def _arguments(self, call: ast.AST) -> Iterator[tuple[str, Value | None, ast.expr]]:
+        """Parameter, value and expression of what a call passed, for the last few times that it ran."""
+        if not isinstance(call, ast.Call):
+            return
+        for values, keywords, parameters in self.machine.passed.get(call, ()):
+            named = [*parameters.parameters, *parameters.keyword_only]
+            extra = max(len(values) - len(call.args), 0)  # a method's receiver comes first
+            places = [*parameters.parameters[extra:], *[parameters.star or ""] * len(call.args)]
+            yield from zip(places, values[extra:], call.args)
+            for keyword in call.keywords:
+                name = keyword.arg or ""
+                yield name if name in named else parameters.stars or "", keywords.get(name), keyword.value
 
     def _entry(self, value: ast.expr | None, ref: Ref) -> ast.expr | None:
         """Of a tuple or list that is stored, the one element that holds the graph."""
@@ -379,11 +387,26 @@ class Judge:
         for address in _addresses(value):
             site = m.site_of(address)
             if isinstance(site, ast.Dict):
+                if any(isinstance(key, ast.Constant) and self._is_needed(key.value) for key in site.keys):
+                    return None  # the dict itself is where the loss is taken from
                 for part in site.values:
                     state = m.states.get(part)
-                    if isinstance(part, (ast.Name, ast.Attribute)) and state is not None and state.requires_grad & YES:
-                        return part
+                    if not isinstance(part, (ast.Name, ast.Attribute)) or state is None or not state.requires_grad & YES:
+                        continue
+                    return part
         return None
+
+    def _is_needed(self, key: object) -> bool:
+        """Whether an entry of this name is taken out to be returned, computed with or run backward from."""
+        if self.entries is None:
+            self.entries = set()
+            for node in ast.walk(self.machine.tree):
+                for child in ast.iter_child_nodes(node):
+                    if isinstance(child, ast.Subscript) and isinstance(child.slice, ast.Constant):
+                        backward = isinstance(node, ast.Attribute) and node.attr == "backward"
+                        if backward or isinstance(node, (ast.Return, ast.BinOp, ast.Assign, ast.AugAssign)):
+                            self.entries.add(child.slice.value)
+        return key in self.entries
 
     def _attribute(self, loop: Loop, store: Store) -> None:
         """An attribute that a forward sets, and that still holds a graph when the iteration is over."""
@@ -420,6 +443,8 @@ class Judge:
     def _rebuilt(self, loop: Loop, value: Value, held: list[tuple[Ref, Tensor]]) -> None:
         """A tuple or list that is made anew from the old one and one more: it grows as well."""
         m = self.machine
+        if not loop.trains or type(m.cells.get(getattr(value, "address", -1))) is not Sequence:
+            return
         site = next((s for at in _addresses(value) if (s := m.site_of(at)) is not None), None)
         if not isinstance(site, (ast.Tuple, ast.List, ast.BinOp)):
             return
@@ -439,7 +464,7 @@ class Judge:
                 continue  # no chain; or one that itself takes part in a backward: state that is carried over
             if not loop.trains and not self._evaluates(loop):
                 continue
-            if any(start + 1 in reachable(m, frozenset({at})) for at in node.inputs if not at & 1):
+            if any(self._feeds_back(at, start + 1) for at in node.inputs if not at & 1):
                 continue  # what is added depends on the total itself: state, not a total
             fresh = {at: n for at, n in behind.items() if at in loop.allocs and not at & 1 and n.node is not node.node}
             freed = NO
@@ -466,34 +491,47 @@ class Judge:
         """Whether a module was called in the loop: then what it adds up is a measure of its results."""
         return any(call.nodes & loop.allocs for call in self.modules)
 
+    def _feeds_back(self, at: int, total: int) -> bool:
+        """Whether a term leads to the total of the iteration before; a total that is only weighted does not count."""
+        m = self.machine
+        if total not in reachable(m, frozenset({at})):
+            return False
+        node = m.cells.get(node_key(at))
+        return not (type(node) is Node and node.name in WEIGHTING and node.inputs <= {total})
+
     def _handed_over(self, site: ast.AST, calls: tuple[ast.AST, ...]) -> set[str]:
         """The names in what is added to an attribute: a meter adds what it is given."""
-        if isinstance(site, ast.AugAssign) and isinstance(site.target, ast.Attribute):
-            return {n.id for n in ast.walk(site.value) if isinstance(n, ast.Name)}
-        if isinstance(site, ast.BinOp) and calls:
+        names: set[str] = set()
+        if isinstance(site, ast.AugAssign) and _is_of_self(site.target):
+            names = {n.id for n in ast.walk(site.value) if isinstance(n, ast.Name)}
+        elif isinstance(site, ast.BinOp) and calls:
             statement = next((s for s in ast.walk(self.machine.tree) if isinstance(s, ast.Assign) and s.value is site), None)
-            if statement is not None and isinstance(statement.targets[0], ast.Attribute):
-                return {n.id for n in ast.walk(site) if isinstance(n, ast.Name)}
-        return set()
+            if statement is not None and _is_of_self(statement.targets[0]):
+                names = {n.id for n in ast.walk(site) if isinstance(n, ast.Name)}
+        for loop in ast.walk(self.machine.tree) if names else ():
+            # `for name, value in values.items()`: what is added came in through `values`
+            if isinstance(loop, ast.For) and any(n is site for n in ast.walk(loop)):
+                bound = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
+                if bound & names:
+                    names |= {n.id for n in ast.walk(loop.iter) if isinstance(n, ast.Name)}
+        return names
 
     def _chained_argument(self, call: ast.AST, fresh: dict[int, Node], start: int, names: set[str]) -> ast.expr | None:
         """The argument of a call by which this iteration's graph came into a chain."""
-        passed = self.machine.passed.get(call) if isinstance(call, ast.Call) else None
-        if passed is None or not isinstance(call, ast.Call):
-            return None
-        values, keywords, parameters = passed
-        extra = max(len(values) - len(call.args), 0)
-        pairs = [
-            *zip(parameters[extra:], values[extra:], call.args),
-            *((k.arg or "", keywords.get(k.arg or ""), k.value) for k in call.keywords),
-        ]
-        for name, value, node in pairs:
+        for name, value, node in self._arguments(call):
             if name not in names or value is None:
                 continue
             for _, state in self.machine.tensors(value):
                 if state.nodes & fresh.keys() and start not in state.nodes and start + 1 not in state.nodes:
                     return node
         return None
+
+
+def _is_of_self(target: ast.expr) -> bool:
+    """Whether a target is, or lies in, an attribute: `self.total`, `self.totals[name]`."""
+    while isinstance(target, ast.Subscript):
+        target = target.value
+    return isinstance(target, ast.Attribute)
 
 
 def _is(value: Value, ref: Ref) -> bool:

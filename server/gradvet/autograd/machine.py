@@ -5,6 +5,7 @@ room; the machine only finds it.
 """
 
 import ast
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -116,7 +117,7 @@ class Machine:
         self.setters: dict[int, ast.AST] = {}
         self.hooks: dict[int, list[tuple[str, Value]]] = {}
         self.mode_nodes: list[ast.AST] = []
-        self.passed: dict[ast.Call, tuple[tuple[Value, ...], dict[str, Value], list[str]]] = {}
+        self.passed: dict[ast.Call, deque[tuple[tuple[Value, ...], dict[str, Value], ScopeInfo]]] = {}
         self.calls_of: dict[ast.AST, tuple[ast.AST, ...]] = {}
         self.global_scope = 0
         self.scope_parents: dict[int, int] = {}

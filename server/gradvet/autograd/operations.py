@@ -270,6 +270,8 @@ def _output(
         return shared[0].value
     truth, through = found
     dtype = dtype_of(m, out, inputs)
+    if truth == YES and out.dtype in ("same", "promote"):
+        dtype = FLOAT  # what carries a gradient is floating point, and so is what is computed with it
     if out.grad == "never" or dtype == INTEGER:
         granted = NO
     else:
@@ -287,7 +289,7 @@ def _output(
         state = state._replace(storage=state.storage | shared[0].state.storage)
     m.place(address, state)
     ref = Ref(address)
-    if out.same == "maybe" and shared:
+    if out.same == "maybe" and shared and shared[0].state.dtype & dtype:
         return join(shared[0].value, ref)
     return ref
 

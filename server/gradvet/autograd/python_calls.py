@@ -19,6 +19,7 @@ from gradvet.autograd.values import (
     Layer,
     Number,
     Opaque,
+    Partial,
     Range,
     Ref,
     Sequence,
@@ -244,6 +245,27 @@ def _arithmetic(m: Machine, name: str, call: Call) -> Value:
         short = name.rpartition(".")[2]
         return call_value(m, External(f"torch.{short}"), call)
     return Number("number", number_of(m, call.node, name, call.args[0]).cuts)
+
+
+@handles("collections.namedtuple")
+def _namedtuple(m: Machine, name: str, call: Call) -> Value:
+    names = call.argument(1, "field_names")
+    if type(names) is Const and names.kind == "str":
+        fields = names.value.replace(",", " ").split()
+    else:
+        items = items_of(m, names) if names is not None else None
+        if items is None or not all(type(item) is Const for item in items):
+            return unknown_call(m, call, "a named tuple class")
+        fields = [str(item.value) for item in items]
+    return Partial(External("gradvet.namedtuple"), (Tuple(tuple(const(field) for field in fields)),), ())
+
+
+@handles("gradvet.namedtuple")
+def _make_namedtuple(m: Machine, name: str, call: Call) -> Value:
+    fields = tuple(str(item.value) for item in call.args[0].items)
+    given = call.without_first()
+    items = tuple(given.argument(at, field) for at, field in enumerate(fields))
+    return Tuple(tuple(item if item is not None else Unknown("a missing field") for item in items), fields)
 
 
 @handles("builtins.next")

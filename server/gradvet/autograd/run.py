@@ -4,12 +4,13 @@ import ast
 
 from gradvet.autograd import expressions, python_calls, statements, torch_calls  # noqa: F401  they register themselves
 from gradvet.autograd.calls import Call, ClassInfo, call_function, call_value, find_in_class
-from gradvet.autograd.domain import ANY_FN, MAYBE, Origin, Tensor
+from gradvet.autograd.domain import ANY_FN, MAYBE, NO_GRAD, Origin, Tensor
 from gradvet.autograd.facts import Facts
+from gradvet.autograd.frameworks import LIGHTNING_BACKWARD, LIGHTNING_NO_GRAD
 from gradvet.autograd.graph import backward, held_tensors
 from gradvet.autograd.judge import Judge
 from gradvet.autograd.layers import as_module
-from gradvet.autograd.machine import Frame, Loop, Machine, OutOfSteps
+from gradvet.autograd.machine import MODE, Frame, Loop, Machine, OutOfSteps
 from gradvet.autograd.reasons import States
 from gradvet.autograd.values import (
     Class,
@@ -29,7 +30,6 @@ from gradvet.autograd.verdicts import conclude
 from gradvet.syntax.parse import Module
 
 _PASSES_OVER_METHODS = 2
-_FRAMEWORK_STEPS = {"training_step"}
 
 
 def run(module: Module) -> Facts:
@@ -84,7 +84,7 @@ def _alone(m: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef, function: F
     before = m.mode
     call = Call(node, (*given, *_arguments(m, node, function, len(given))))
     value = call_function(m, function._replace(kind="" if function.kind == "contextmanager" else function.kind), call)
-    m.store.set("mode", before)
+    m.store.set(MODE, before)
     if m.judge is not None:
         m.judge.escaped(value)
         for _, state in held_tensors(m, value):
@@ -198,8 +198,12 @@ def _method(
         receiver = ()
     elif function.kind == "classmethod":
         receiver = (Class(info.address),)
+    before = m.mode
+    if _is_lightning(info) and child.name.startswith(LIGHTNING_NO_GRAD):
+        m.store.set(MODE, NO_GRAD)
     value = _alone(m, child, function, receiver)
-    if child.name in _FRAMEWORK_STEPS and _is_lightning(info):
+    m.store.set(MODE, before)
+    if child.name in LIGHTNING_BACKWARD and _is_lightning(info):
         _framework_backward(m, child, value)
     m.loops.pop()
     if m.judge is not None:

@@ -3,10 +3,10 @@
 import ast
 
 from gradvet.autograd.domain import GRAD, YES, Tensor
-from gradvet.autograd.events import AliasEdited, CutPath, DataUse, Retained, UnusedGraph
+from gradvet.autograd.events import AliasEdited, CutPath, DataUse, ModeStatement, Retained, UnusedGraph
 from gradvet.autograd.graph import reachable
 from gradvet.autograd.judge import Judge, Kept, ModuleCall, holder_words
-from gradvet.autograd.machine import Machine
+from gradvet.autograd.machine import CutInfo, Machine
 from gradvet.autograd.layers import members
 from gradvet.autograd.values import FALSE, Instance, Layer, Ref
 
@@ -33,6 +33,8 @@ def _both_ages(nodes: frozenset[int]) -> frozenset[int]:
 def _needed(judge: Judge, kept: Kept) -> bool:
     """Whether a later backward went through what was kept, or code elsewhere may do so."""
     for address in kept.nodes:
+        if kept.how == "chain" and address | 1 in judge.used_nodes:
+            return True
         if judge.used_nodes.get(address | 1, 0) > kept.order:
             return True
         if address in judge.escaped_nodes or address | 1 in judge.escaped_nodes:
@@ -125,24 +127,64 @@ def _unused(m: Machine, judge: Judge, parents: dict[ast.AST, ast.AST]) -> set[in
     seen: set[ast.AST | None] = set()
     unused: set[int] = set()
     used = {call.function for call in judge.modules if _is_used(judge, call)}
+    silent = {_function(event.node, parents) for event in m.events if isinstance(event, ModeStatement)}
     for call in judge.modules:
-        if call.mode != GRAD or call.training != FALSE or _is_used(judge, call):
+        if call.mode != GRAD or _is_used(judge, call) or isinstance(parents.get(call.site), ast.Expr):
             continue
-        sites = judge.eval_sites.get(call.module.address & ~1)
-        if not sites or isinstance(parents.get(call.site), ast.Expr):
-            continue
-        if any(judge_cut_takes(m, number, call) for cuts in judge.cuts_of.values() for number in cuts):
-            continue  # detached on purpose: it is a target of a loss
         if any(not _is_parameter(m, leaf) for leaf in call.tensor.leaves):
             continue  # an input that asks for its own gradient: an attack, saliency
-        site, calls, function, evidence = _evaluator(call, sites, parents)
+        site, calls = call.site, call.calls
+        if call.own and calls:
+            site, calls = calls[-1], calls[:-1]  # a method of the module that calls the module
+        function = _function(site, parents)
+        if call.training == FALSE:
+            sites = judge.eval_sites.get(call.module.address & ~1)
+            if not sites or _is_target(m, judge, call):
+                continue
+            site, calls, function, evidence = _evaluator(call, sites, parents)
+        else:
+            found = _only_used_detached(m, judge, call, function, parents)
+            if found is None:
+                continue
+            evidence = found
         unused |= call.nodes
-        if function in seen or isinstance(function, ast.Lambda):
+        if function in seen or function in silent or isinstance(function, ast.Lambda):
             continue
         seen.add(function)
         whole = isinstance(function, ast.FunctionDef) and function not in used and not _trains_inside(function)
         m.emit(UnusedGraph(site, calls, call.tensor, evidence, function, whole))
     return unused
+
+
+def _is_target(m: Machine, judge: Judge, call: ModuleCall) -> bool:
+    """Whether the result was detached on purpose: as the target of a loss, or to look at it once."""
+    if any(judge_cut_takes(m, number, call) for cuts in judge.cuts_of.values() for number in cuts):
+        return True
+    return not call.in_loop and any(_detached_later(m, info, call) for info in m.cuts)
+
+
+def _only_used_detached(
+    m: Machine, judge: Judge, call: ModuleCall, function: ast.AST | None, parents: dict[ast.AST, ast.AST]
+) -> ast.AST | None:
+    """Where, in another function, what was kept of a call is detached to take part in a loss; None if nowhere."""
+    if not call.tensor.leaves & judge.reached_leaves:
+        return None  # the module is not trained here
+    for cuts in judge.cuts_of.values():
+        for number in cuts:
+            info = m.cuts[number]
+            receiver = _cut_subject(info.node, parents)
+            if not isinstance(receiver, (ast.Subscript, ast.Attribute)) or _function(info.node, parents) is function:
+                continue
+            if _detached_later(m, info, call):
+                return info.node
+    return None
+
+
+def _detached_later(m: Machine, info: CutInfo, call: ModuleCall) -> bool:
+    if info.kind not in ("detach", "data"):
+        return False
+    behind = reachable(m, _both_ages(frozenset(info.nodes)))
+    return any(at in behind or at ^ 1 in behind for at in call.nodes)
 
 
 def judge_cut_takes(m: Machine, number: int, call: ModuleCall) -> bool:
@@ -298,7 +340,7 @@ def _freezes(m: Machine, judge: Judge, node: ast.AST, hidden: set[int], parents:
         leaves = {ref.address for _, ref in found.parameters}
         if not leaves or not leaves <= hidden:
             continue
-        if any(ref.address & ~1 in judge.changed for _, ref in found.modules):
+        if any(ref.address & ~1 in judge.changed and members(m, ref).parameters for _, ref in found.modules):
             return False
         covered |= leaves
     return hidden <= covered

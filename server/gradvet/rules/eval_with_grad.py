@@ -17,11 +17,13 @@ def check(event: UnusedGraph) -> Iterator[Finding]:
     name = getattr(event.function, "name", "")
     place = f"`{name}`" if name else "this script"
     evidence = Note("why", f"{code(event.evidence)} switches to evaluation, which does not stop autograd", event.evidence)
-    if event.evidence is event.node:
-        evidence = Note("why", "no backward reaches the result, and nothing else asks for its gradient")
+    verb = "evaluates"
+    if isinstance(event.evidence, ast.Call) and ast.unparse(event.evidence.func).endswith(("detach", "detach_")):
+        evidence = Note("why", f"what is kept of it is only ever used detached: {code(event.evidence)}", event.evidence)
+        verb = "computes values"
     yield Finding(
         event.node,
-        f"{place} evaluates with grad mode on: {code(event.node)} builds a graph that no backward uses",
+        f"{place} {verb} with grad mode on: {code(event.node)} builds a graph that no backward uses",
         (evidence, *why("graph", event.tensor)),
         (
             _fix("torch.no_grad", "no graph is recorded, the activations are freed at once", event),

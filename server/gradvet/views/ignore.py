@@ -21,11 +21,17 @@ def ignore_edit(module: Module, diagnostic: Diagnostic) -> Edit | None:
     return next((edit for edit in edits if edit is not None), None)
 
 
+def _statement_start(module: Module, row: int) -> int:
+    """Where the outermost statement at or before a row begins: no string is open there."""
+    first = max((node.lineno for node in module.tree.body if node.lineno <= row), default=1)
+    return module.source.line_starts[first - 1]
+
+
 def _behind(module: Module, row: int, name: str) -> Edit | None:
     line, start = module.source.line(row), module.source.line_starts[row - 1]
     end = start + len(line)
     comment = ""
-    for lexeme in lexemes(module.healed):
+    for lexeme in lexemes(module.healed, _statement_start(module, row)):
         if lexeme.span.start >= end:
             break
         if not lexeme.comment and lexeme.span.end > end:

@@ -1,0 +1,116 @@
+"""What holds for the repository as a whole."""
+
+import importlib.util
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from importlinter import cli
+
+from gradvet import __version__
+from gradvet.cli import main
+from gradvet.rules import all_rules
+
+ROOT = Path(__file__).parent.parent
+RULES = ROOT / "server" / "gradvet" / "rules"
+NOT_OURS = {".git", ".venv", "node_modules", "out", "dist", "__pycache__"}
+
+
+def files() -> Iterator[Path]:
+    """The files that belong to the repository."""
+    folders = [ROOT]
+    while folders:
+        for path in folders.pop().iterdir():
+            if (
+                path.is_dir()
+                and path.name not in NOT_OURS
+                and not path.name.endswith(("_cache", ".egg-info"))
+            ):
+                folders.append(path)
+            elif path.is_file():
+                yield path
+
+
+def test_every_room_knows_only_those_below_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The contracts stand in `pyproject.toml`."""
+    monkeypatch.chdir(ROOT)
+    assert 0 == cli.lint_imports(no_cache=True, no_logo=True)
+
+
+def test_a_breach_of_a_contract_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The contracts would not be kept by just any program."""
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    turned = re.sub(r'"analysis",(\s+)"rules \| config",', r'"rules | config",\1"analysis",', text)
+    assert text != turned
+    (tmp_path / "pyproject.toml").write_text(turned, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert 1 == cli.lint_imports(no_cache=True, no_logo=True)
+
+
+def test_rules_and_pages_come_in_pairs() -> None:
+    """Each module has its page, and each page its module; and each module holds the rule of its name."""
+    modules = {path.stem for path in RULES.glob("*.py")} - {"__init__"}
+    assert modules == {path.stem for path in RULES.glob("*.md")}
+    assert modules == {name.replace("-", "_") for name in all_rules()}
+
+
+@pytest.mark.parametrize("name", sorted(all_rules()))
+def test_a_rule_is_named_in_the_changelog(name: str) -> None:
+    """Users learn of it there."""
+    assert f"`{name}`" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+def test_the_readme_shows_what_is_printed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A reader who types the command sees the same. When findings have changed, put the new output there."""
+    monkeypatch.chdir(ROOT)
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    block = re.search(
+        r"<!-- output: .* -->\n```console\n\$ gradvet (?P<command>.*)\n(?P<output>(?s:.*?))```\n", readme
+    )
+    assert block is not None
+    main(block["command"].split(), serve=lambda: None)
+    assert block["output"] == capsys.readouterr().out
+
+
+# Places and names of one machine, and words that mean something to one person only.
+FORBIDDEN = re.compile(
+    r"(?<![\w.])/(?:work|root|home|Users)/\w"
+    r"|\.\./shared/"
+    r"|\b[Ss]tep [A-F]\b"
+    r"|\b[Ii]ssue #?\d"
+    r"|\b(?:registry\.npmjs|pypi\.org/simple|files\.pythonhosted|artifactory|localhost)\b"
+)
+SPOKEN_OF = {Path(__file__)}  # this file names them
+
+
+def test_no_file_speaks_of_one_machine() -> None:
+    """Anyone may clone this anywhere."""
+    found = []
+    for path in files():
+        try:
+            text = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            continue
+        if path not in SPOKEN_OF:
+            lines = enumerate(text.splitlines(), 1)
+            found += [
+                f"{path.relative_to(ROOT)}:{row}: {line[:80]}"
+                for row, line in lines
+                if FORBIDDEN.search(line)
+            ]
+    assert [] == found
+
+
+def test_versions_agree() -> None:
+    """The package and the extension are released together."""
+    manifest = (ROOT / "package.json").read_text(encoding="utf-8")
+    assert f'"version": "{__version__}"' in manifest
+
+
+@pytest.mark.parametrize("module", ["torch", "numpy", "libcst", "pygls", "pytest_lsp"])
+def test_nothing_that_tests_need_is_missing(module: str) -> None:
+    """No test of ours may be skipped for lack of a dependency."""
+    assert importlib.util.find_spec(module) is not None
