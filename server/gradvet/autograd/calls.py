@@ -201,7 +201,7 @@ def call_function(
     m.calls.append(call.node)
     try:
         _bind_arguments(m, function, call, frame)
-        frame.receiver = m.cells.get((scope, info.parameters[0])) if info.parameters else None
+        frame.receiver = m.cells.get((scope, info.parameters[0])) if function.owner and info.parameters else None
         return _run_body(m, function, frame, taker)
     finally:
         m.frames.pop()

@@ -41,6 +41,7 @@ class Kept:
     how: str
     order: int
     attribute: str = ""
+    trains: bool = True
 
 
 @dataclass(slots=True)
@@ -486,6 +487,7 @@ class Judge:
             self._keep(
                 state._replace(nodes=frozenset({start})), Place(site, calls, value), words, None, "chain", freed=freed
             )
+            self.kept[-1].trains = loop.trains
 
     def _evaluates(self, loop: Loop) -> bool:
         """Whether a module was called in the loop: then what it adds up is a measure of its results."""

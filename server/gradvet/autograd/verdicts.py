@@ -63,6 +63,8 @@ def _retained(m: Machine, judge: Judge, parents: dict[ast.AST, ast.AST], unused:
         elif kept.how == "chain" and not holder.strip():
             holder = holder_words(_statement(site, parents))[0] or "it"
         state = m.states.get(value) if value is not None else None
+        if kept.how == "chain" and not kept.trains and not _is_scalar(state):
+            continue  # what an inference loop builds up step by step is its result, not a total
         fixable = state is not None and state.requires_grad & YES == YES
         scalar = bool(kept.nodes & judge.roots or {n | 1 for n in kept.nodes} & judge.roots) or _is_scalar(state)
         m.emit(
