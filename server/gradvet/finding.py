@@ -87,7 +87,14 @@ def called_from(calls: tuple[ast.AST, ...]) -> tuple[Note, ...]:
     return (Note("called", code(calls[-1]), calls[-1]),) if calls and isinstance(calls[-1], ast.Call) else ()
 
 
-_OPERATORS = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.Pow: "pow", ast.MatMult: "matmul"}
+_OPERATORS = {
+    ast.Add: "add",
+    ast.Sub: "sub",
+    ast.Mult: "mul",
+    ast.Div: "div",
+    ast.Pow: "pow",
+    ast.MatMult: "matmul",
+}
 
 
 def operation(node: ast.AST) -> str:

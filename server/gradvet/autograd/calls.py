@@ -40,7 +40,6 @@ from gradvet.autograd.values import (
     join_all,
 )
 
-
 MOST_REMEMBERED = 6
 
 
@@ -110,7 +109,7 @@ MAKE_BASE: list[Callable[[Machine, Ref, int, Call], None]] = []
 CALL_OBJECT: list[Callable[[Machine, Ref, Call], Value]] = []
 
 
-def call_value(m: Machine, function: Value, call: Call) -> Value:  # noqa: PLR0911, PLR0912
+def call_value(m: Machine, function: Value, call: Call) -> Value:
     """Call a value."""
     kind = type(function)
     if kind is External:
@@ -130,7 +129,9 @@ def call_value(m: Machine, function: Value, call: Call) -> Value:  # noqa: PLR09
         return _call_object(m, function, call)
     if kind is Partial:
         keywords = {**dict(function.keywords), **call.keywords}
-        return call_value(m, function.function, call._replace(args=(*function.args, *call.args), keywords=keywords))
+        return call_value(
+            m, function.function, call._replace(args=(*function.args, *call.args), keywords=keywords)
+        )
     if kind is Mode:
         return _apply_mode(m, function, call)
     if kind is Union or kind is Each:
@@ -201,7 +202,9 @@ def call_function(
     m.calls.append(call.node)
     try:
         _bind_arguments(m, function, call, frame)
-        frame.receiver = m.cells.get((scope, info.parameters[0])) if function.owner and info.parameters else None
+        frame.receiver = (
+            m.cells.get((scope, info.parameters[0])) if function.owner and info.parameters else None
+        )
         return _run_body(m, function, frame, taker)
     finally:
         m.frames.pop()
@@ -233,12 +236,16 @@ def _bind_arguments(m: Machine, function: Function, call: Call, frame: Frame) ->
     for name in info.keyword_only:
         value = given.pop(name, None)
         if value is None:
-            value = defaults.get(name, call.stars if call.stars is not None else Unknown(f"argument `{name}`"))
+            value = defaults.get(
+                name, call.stars if call.stars is not None else Unknown(f"argument `{name}`")
+            )
         m.store.set((scope, name), value)
     if info.star:
         extra = args[len(info.parameters) :]
-        value = Tuple(extra) if call.star is None else m.new(
-            function.node, Sequence("tuple", None, join_all([*extra, call.star])), "star"
+        value = (
+            Tuple(extra)
+            if call.star is None
+            else m.new(function.node, Sequence("tuple", None, join_all([*extra, call.star])), "star")
         )
         m.store.set((scope, info.star), value)
     if info.stars:
@@ -285,7 +292,11 @@ def _run_body(m: Machine, function: Function, frame: Frame, taker: Callable[[Val
     _forget(m, frame)
     if generates:
         element = join_all(collected)
-        return m.new(node, Sequence("generator", None if element is not None else (), element, element is not None), "gen")
+        return m.new(
+            node,
+            Sequence("generator", None if element is not None else (), element, element is not None),
+            "gen",
+        )
     return result
 
 
@@ -411,11 +422,14 @@ def instantiate(m: Machine, cls: Class, call: Call) -> Value:
     """Make an instance of a class of the file and run its `__init__`."""
     info: ClassInfo = m.classes[cls.address]
     if "typing.NamedTuple" in info.external:
-        items = (call.argument(at, name) or find_in_class(m, cls.address, name) for at, name in enumerate(info.fields))
+        items = (
+            call.argument(at, name) or find_in_class(m, cls.address, name)
+            for at, name in enumerate(info.fields)
+        )
         return Tuple(tuple(item if item is not None else Unknown() for item in items), tuple(info.fields))
     ref = m.new(call.node, Instance(cls.address), f"instance of {cls.address}")
     if m.classes[cls.address].is_module:
-        m.write_cell(ref, "training", const(True))  # noqa: FBT003
+        m.write_cell(ref, "training", const(True))
     init = find_in_class(m, cls.address, "__init__")
     if init is not None:
         call_value(m, Bound(init, ref), call)
@@ -431,5 +445,3 @@ def instantiate(m: Machine, cls: Class, call: Call) -> Value:
         if post is not None:
             call_value(m, Bound(post, ref), Call(call.node, ()))
     return ref
-
-

@@ -75,7 +75,7 @@ def _restore_on_early_exits(frame: Frame, marks: tuple[int, list[tuple[int, int]
     returns, loops = marks
     for delta, _ in frame.returns[returns:]:
         delta[MODE] = before
-    for loop, (breaks, continues) in zip(frame.loops, loops):
+    for loop, (breaks, continues) in zip(frame.loops, loops, strict=False):
         for delta in (*loop.breaks[breaks:], *loop.continues[continues:]):
             delta[MODE] = before
 

@@ -75,7 +75,7 @@ def is_none(m: Machine, value: Value) -> int:
     return NO
 
 
-def is_instance(m: Machine, atom: Value, classes: tuple[Value, ...]) -> int:  # noqa: PLR0911
+def is_instance(m: Machine, atom: Value, classes: tuple[Value, ...]) -> int:
     """Whether one atom is an instance of one of the classes."""
     names = {c.name for c in classes if type(c) is External}
     known_names = all(type(c) is External for c in classes)
@@ -102,7 +102,13 @@ def is_instance(m: Machine, atom: Value, classes: tuple[Value, ...]) -> int:  # 
             case Dict():
                 return YES if "builtins.dict" in names else MAYBE
             case Layer(name=name):
-                return YES if name in names or "torch.nn.Module" in names else NO if name and known_names else MAYBE
+                return (
+                    YES
+                    if name in names or "torch.nn.Module" in names
+                    else NO
+                    if name and known_names
+                    else MAYBE
+                )
             case Instance(owner=owner):
                 for c in classes:
                     if type(c) is Class and c.address in m.classes[owner].order:
@@ -139,7 +145,9 @@ def narrow(m: Machine, test: ast.expr, outcome: bool) -> bool:
             return all(narrow(m, value, True) for value in values)
         case ast.BoolOp(op=ast.Or(), values=values) if not outcome:
             return all(narrow(m, value, False) for value in values)
-        case ast.Compare(left=left, ops=[ast.Is() | ast.IsNot() as op], comparators=[ast.Constant(value=None)]):
+        case ast.Compare(
+            left=left, ops=[ast.Is() | ast.IsNot() as op], comparators=[ast.Constant(value=None)]
+        ):
             wanted = outcome if isinstance(op, ast.Is) else not outcome
             return _keep(m, left, lambda atom: is_none(m, atom), wanted)
         case ast.Call(func=ast.Name(id="isinstance"), args=[subject, classes]):
@@ -205,7 +213,11 @@ def _narrow_instance(m: Machine, subject: ast.expr, classes: ast.expr, outcome: 
     wanted = named.items if type(named) is Tuple else (named,)
     if not _keep(m, subject, lambda atom: is_instance(m, atom, wanted), outcome):
         return False
-    if outcome and any(type(c) is External and c.name in _TENSOR_CLASSES for c in wanted) and len(wanted) == 1:
+    if (
+        outcome
+        and any(type(c) is External and c.name in _TENSOR_CLASSES for c in wanted)
+        and len(wanted) == 1
+    ):
         value = _peek(m, subject)
         if type(value) is Ref and type(m.cells.get(value.address)) is Opaque:
             m.write(value, unknown_tensor(m.cells[value.address]))
@@ -234,5 +246,3 @@ def _narrow_grad(m: Machine, subject: ast.expr, outcome: bool) -> bool:
         else:
             m.write(value, state._replace(requires_grad=NO, is_leaf=YES, grad_fn=frozenset({None})))
     return True
-
-

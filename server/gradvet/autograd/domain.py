@@ -165,6 +165,12 @@ def join_nodes(a: Node, b: Node) -> Node:
     if a is b:
         return a
     joined = Node(
-        a.name, a.node, a.inputs | b.inputs, a.leaves | b.leaves, a.saved | b.saved, a.freed | b.freed, a.keeps | b.keeps
+        a.name,
+        a.node,
+        a.inputs | b.inputs,
+        a.leaves | b.leaves,
+        a.saved | b.saved,
+        a.freed | b.freed,
+        a.keeps | b.keeps,
     )
     return a if joined == a else joined

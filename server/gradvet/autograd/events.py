@@ -173,5 +173,3 @@ class CutPath(Event):
     subject: ast.AST | None
     term: bool = False
     result: str = ""
-
-

@@ -238,7 +238,7 @@ def _any_element(m: Machine, nodes: list[ast.expr]) -> Value | None:
 @evaluates(ast.Dict)
 def _dict(m: Machine, node: ast.Dict) -> Value:
     content = Dict()
-    for key_node, value_node in zip(node.keys, node.values):
+    for key_node, value_node in zip(node.keys, node.values, strict=False):
         value = m.eval(value_node)
         if key_node is None:
             other = m.cells.get(getattr(value, "address", -1))
@@ -255,7 +255,9 @@ def _dict(m: Machine, node: ast.Dict) -> Value:
             content = content.put(key, value)
         else:
             rest = value if content.rest is None else join(content.rest, value)
-            content = content._replace(rest=rest, keys=key if content.keys is None else join(content.keys, key))
+            content = content._replace(
+                rest=rest, keys=key if content.keys is None else join(content.keys, key)
+            )
     return m.new(node, content)
 
 
@@ -277,9 +279,15 @@ def defaults_of(m: Machine, args: ast.arguments) -> tuple[tuple[str, Value], ...
     positional = [*args.posonlyargs, *args.args]
     pairs = [
         (arg.arg, m.eval(default))
-        for arg, default in zip(positional[len(positional) - len(args.defaults) :], args.defaults)
+        for arg, default in zip(
+            positional[len(positional) - len(args.defaults) :], args.defaults, strict=False
+        )
     ]
-    pairs += [(arg.arg, m.eval(d)) for arg, d in zip(args.kwonlyargs, args.kw_defaults) if d is not None]
+    pairs += [
+        (arg.arg, m.eval(d))
+        for arg, d in zip(args.kwonlyargs, args.kw_defaults, strict=False)
+        if d is not None
+    ]
     return tuple(pairs)
 
 

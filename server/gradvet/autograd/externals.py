@@ -18,14 +18,10 @@ from gradvet.autograd.values import (
     Array,
     Const,
     Distribution,
-    External,
-    Layer,
     Number,
     Opaque,
-    Optimizer,
     Ref,
     Sequence,
-    Text,
     Unknown,
     Value,
 )
@@ -51,7 +47,9 @@ _NUMPY_SAFE = {
     "numpy.var", "numpy.shape", "numpy.ndim", "numpy.size", "pandas.DataFrame.from_dict", "PIL.Image.fromarray",
 }  # fmt: skip
 
-_NUMPY_SCALARS = {f"numpy.{n}" for n in ("float64", "float32", "float16", "int64", "int32", "int8", "uint8", "bool_")}
+_NUMPY_SCALARS = {
+    f"numpy.{n}" for n in ("float64", "float32", "float16", "int64", "int32", "int8", "uint8", "bool_")
+}
 
 
 def handles(*names: str) -> Callable[[Handler], Handler]:
@@ -75,7 +73,7 @@ def canonical(name: str) -> str:
     return name
 
 
-def call_external(m: Machine, name: str, call: Call) -> Value:  # noqa: PLR0911, PLR0912
+def call_external(m: Machine, name: str, call: Call) -> Value:
     """Call something of another package."""
     if name.startswith("torch."):
         name = canonical(name)
@@ -90,7 +88,7 @@ def call_external(m: Machine, name: str, call: Call) -> Value:  # noqa: PLR0911,
             return made
     elif name.startswith(_INTO_NUMPY):
         return _numpy(m, name, call)
-    elif name.startswith("math.") or name.startswith("random."):
+    elif name.startswith(("math.", "random.")):
         return _math(m, name, call)
     elif any(name.startswith(maker) for maker in MODULE_MAKERS):
         return _made_elsewhere(m, name, call)
@@ -125,7 +123,12 @@ def _torch(m: Machine, name: str, call: Call) -> Value | None:
         if m.judge is not None:
             m.judge.optimizer_made(ref, owned, call.node)
         return ref
-    if name.startswith("torch.distributions.") and short[:1].isupper() and "transforms" not in name and "constraints" not in name:
+    if (
+        name.startswith("torch.distributions.")
+        and short[:1].isupper()
+        and "transforms" not in name
+        and "constraints" not in name
+    ):
         return m.new(call.node, Distribution(name, call.all_values()), short)
     return None
 
@@ -146,7 +149,7 @@ def _with_flags(m: Machine, value: Value, call: Call) -> Value:
 
 def _initialised(m: Machine, name: str, call: Call) -> Value:
     """torch.nn.init: changes its tensor in place with grad mode off."""
-    from gradvet.autograd.graph import version_key  # noqa: PLC0415
+    from gradvet.autograd.graph import version_key
 
     target = call.argument(0, "tensor")
     if target is None:
@@ -199,9 +202,7 @@ def _takes_tensors(name: str, short: str) -> bool:
         }  # fmt: skip
     if name.startswith("pandas."):
         return short in ("DataFrame", "Series")
-    if name.startswith("PIL."):
-        return False
-    return True
+    return not name.startswith("PIL.")
 
 
 def _spelled(call: Call, name: str) -> str:
@@ -220,18 +221,22 @@ def _argument_node(call: Call, at: int) -> ast.expr | None:
 
 
 def _math(m: Machine, name: str, call: Call) -> Value:
-    from gradvet.autograd.operators import number_of  # noqa: PLC0415
+    from gradvet.autograd.operators import number_of
 
     cuts = frozenset[int]()
     for value in call.args:
         cuts |= number_of(m, call.node, f"{name}()", value).cuts
     if name in ("random.choice", "random.sample", "random.shuffle", "random.choices"):
-        from gradvet.autograd.objects import element_of  # noqa: PLC0415
+        from gradvet.autograd.objects import element_of
 
         element = element_of(m, call.args[0], call.node) if call.args else Unknown()
         if name == "random.choice":
             return element
-        return NONE if name == "random.shuffle" else m.new(call.node, Sequence("list", None, element, nonempty=True))
+        return (
+            NONE
+            if name == "random.shuffle"
+            else m.new(call.node, Sequence("list", None, element, nonempty=True))
+        )
     return Number("float", cuts)
 
 

@@ -12,5 +12,12 @@ MODULE_MAKERS = (
 LIGHTNING_BACKWARD = ("training_step",)
 """Methods of a LightningModule on whose result the framework runs backward (Lightning's docs, LightningModule)."""
 
-LIGHTNING_NO_GRAD = ("validation_step", "test_step", "predict_step", "on_validation_", "on_test_", "on_predict_")
+LIGHTNING_NO_GRAD = (
+    "validation_step",
+    "test_step",
+    "predict_step",
+    "on_validation_",
+    "on_test_",
+    "on_predict_",
+)
 """Methods of a LightningModule that the framework runs with grad mode off (same place)."""

@@ -129,7 +129,9 @@ def opaque_inputs(m: Machine, value: Value, depth: int = 0) -> list[Tensor]:
     return found
 
 
-def backward(m: Machine, site: ast.AST, root: Value, *, retain: Value | None, create: Value | None, how: str) -> None:
+def backward(
+    m: Machine, site: ast.AST, root: Value, *, retain: Value | None, create: Value | None, how: str
+) -> None:
     """A backward pass from `root`."""
     keeps = _is_true(retain) or (retain is None and _is_true(create))
     certain_keep = retain is None or type(retain) is Const
@@ -159,7 +161,13 @@ def backward(m: Machine, site: ast.AST, root: Value, *, retain: Value | None, cr
 
 
 def backward_event(
-    m: Machine, site: ast.AST, root: Tensor, how: str, *, retains: bool = False, freed: tuple[ast.AST, ...] = ()
+    m: Machine,
+    site: ast.AST,
+    root: Tensor,
+    how: str,
+    *,
+    retains: bool = False,
+    freed: tuple[ast.AST, ...] = (),
 ) -> Backward:
     """The event of a backward from a root in this state."""
     source = None
@@ -168,7 +176,9 @@ def backward_event(
             source = site.func.value
         elif site.args:
             source = site.args[0]
-    cuts = tuple(Cut(info.kind, info.name, info.node) for info in (m.cuts[number] for number in sorted(root.cuts)))
+    cuts = tuple(
+        Cut(info.kind, info.name, info.node) for info in (m.cuts[number] for number in sorted(root.cuts))
+    )
     return Backward(site, m.where(), root, m.mode, how, retains, freed, source, cuts)
 
 

@@ -13,7 +13,6 @@ from gradvet.autograd.operations import savers
 from gradvet.autograd.tensors import in_forward
 from gradvet.autograd.values import Array, Instance, Layer, Optimizer, Ref, Sequence, Union, Value, refs
 
-
 ADDING = frozenset({"+", "-", "+=", "-=", "add()", "add_()"})
 """Ops by which a total is kept. State that a module carries from step to step is no total."""
 WEIGHTING = frozenset({"*", "/", "*=", "/=", "mul()", "div()", "neg"})
@@ -137,9 +136,12 @@ class Judge:
         """`value` was put into `holder`: how is + for an added element, * for an unknown key, else a name."""
         m = self.machine
         content = m.cells.get(holder.address)
-        if type(content) is Instance and m.classes[content.owner].is_module and m.frames[-1].receiver != holder:
-            if type(m.cells.get(getattr(value, "address", -1))) in (Instance, Layer):
-                self.changed.add(value.address & ~1)  # a part was swapped from outside: a new head
+        if (
+            type(content) is Instance
+            and m.classes[content.owner].is_module
+            and m.frames[-1].receiver != holder
+        ) and type(m.cells.get(getattr(value, "address", -1))) in (Instance, Layer):
+            self.changed.add(value.address & ~1)  # a part was swapped from outside: a new head
         if not m.loops or not held_tensors(m, value):
             return
         forward = getattr(m.frames[-1].node, "name", "") == "forward" and m.frames[-1].receiver == holder
@@ -190,7 +192,12 @@ class Judge:
         self.optimizers.append((ref, content, site))
         m = self.machine
         for key, value in list(m.cells.items()):
-            if type(key) is not tuple or type(value) is not Ref or str(key[1]).startswith("#") or not is_module(m, value):
+            if (
+                type(key) is not tuple
+                or type(value) is not Ref
+                or str(key[1]).startswith("#")
+                or not is_module(m, value)
+            ):
                 continue
             for path, leaf in members(m, value).parameters:
                 name = f"{key[1]}.{path}"
@@ -234,9 +241,7 @@ class Judge:
         alias = state.alias
         if alias is None:
             return
-        sources = tuple(
-            content for at in alias.source if type(content := m.cells.get(at)) is Tensor
-        )
+        sources = tuple(content for at in alias.source if type(content := m.cells.get(at)) is Tensor)
         edit = Edit(site, m.where(), state, target, how, (), m.mode, sources)
         self.edits.append(edit)
         if alias.kind != "data":
@@ -280,7 +285,9 @@ class Judge:
         """`.data = …`."""
         m = self.machine
         of_grad = any(address in m.grads for address in _addresses(value))
-        read = DataRead(node, m.where(), state, "assigned", node, (), of_grad, forward=in_forward(m), mode=m.mode)
+        read = DataRead(
+            node, m.where(), state, "assigned", node, (), of_grad, forward=in_forward(m), mode=m.mode
+        )
         self.data[(node, m.where())] = read
         self._spoil(read, state)
 
@@ -307,12 +314,18 @@ class Judge:
                 continue
             if m.cells.get(store.holder.address) is None:
                 continue
-            if not loop.trains and m.context_of(store.holder.address) == loop.context and loop.node is not None:
+            if (
+                not loop.trains
+                and m.context_of(store.holder.address) == loop.context
+                and loop.node is not None
+            ):
                 continue  # what an inference loop collects for its own function: not for ever
             inside = {ref for ref, _ in held_tensors(m, store.holder)}
             for ref, state in held_tensors(m, store.value):
                 if state.has_graph and state.nodes and ref in inside:
-                    self._keep(state, self._place(store, ref), holder_words(store.site)[0], store.holder, "grow")
+                    self._keep(
+                        state, self._place(store, ref), holder_words(store.site)[0], store.holder, "grow"
+                    )
         if loop.number > 1:
             self._chains(loop)
 
@@ -324,7 +337,14 @@ class Judge:
         return NO if any(node.freed == NO for node in keepers) else MAYBE
 
     def _keep(
-        self, state: Tensor, place: Place, words: str, holder: Ref | None, how: str, attribute: str = "", freed: int = 0
+        self,
+        state: Tensor,
+        place: Place,
+        words: str,
+        holder: Ref | None,
+        how: str,
+        attribute: str = "",
+        freed: int = 0,
     ) -> None:
         self.order += 1
         made = self.machine.site_of(holder.address) if holder is not None else None
@@ -334,7 +354,7 @@ class Judge:
     def _place(self, store: Store, ref: Ref) -> Place:
         """The place where what is kept could do without its graph: where it is stored, or where it was handed over."""
         m = self.machine
-        words, value = holder_words(store.site)
+        _words, value = holder_words(store.site)
         site, calls = store.site, store.calls
         value = self._entry(value, ref)
         born = m.context_of(ref.address)
@@ -346,7 +366,11 @@ class Judge:
                 break
             site, calls, value = calls[-1], calls[:-1], self._entry(argument, ref)
         origin = m.cells[ref.address].origin
-        if origin.text == "clone()" and isinstance(origin.node, ast.Call) and isinstance(origin.node.func, ast.Attribute):
+        if (
+            origin.text == "clone()"
+            and isinstance(origin.node, ast.Call)
+            and isinstance(origin.node.func, ast.Attribute)
+        ):
             return Place(origin.node, m.calls_of.get(origin.node, ()), origin.node.func.value)
         literal = self._literal(store.value, ref)
         if literal is not None and site is store.site:
@@ -368,7 +392,7 @@ class Judge:
             named = [*parameters.parameters, *parameters.keyword_only]
             extra = max(len(values) - len(call.args), 0)  # a method's receiver comes first
             places = [*parameters.parameters[extra:], *[parameters.star or ""] * len(call.args)]
-            yield from zip(places, values[extra:], call.args)
+            yield from zip(places, values[extra:], call.args, strict=False)
             for keyword in call.keywords:
                 name = keyword.arg or ""
                 yield name if name in named else parameters.stars or "", keywords.get(name), keyword.value
@@ -392,7 +416,11 @@ class Judge:
                     return None  # the dict itself is where the loss is taken from
                 for part in site.values:
                     state = m.states.get(part)
-                    if not isinstance(part, (ast.Name, ast.Attribute)) or state is None or not state.requires_grad & YES:
+                    if (
+                        not isinstance(part, (ast.Name, ast.Attribute))
+                        or state is None
+                        or not state.requires_grad & YES
+                    ):
                         continue
                     return part
         return None
@@ -467,7 +495,11 @@ class Judge:
                 continue
             if any(self._feeds_back(at, start + 1) for at in node.inputs if not at & 1):
                 continue  # what is added depends on the total itself: state, not a total
-            fresh = {at: n for at, n in behind.items() if at in loop.allocs and not at & 1 and n.node is not node.node}
+            fresh = {
+                at: n
+                for at, n in behind.items()
+                if at in loop.allocs and not at & 1 and n.node is not node.node
+            }
             freed = NO
             if any(n.freed == YES for n in fresh.values()):
                 freed = YES
@@ -485,7 +517,12 @@ class Judge:
                 site, calls, value = calls[-1], calls[:-1], argument
                 handed = {n.id for n in ast.walk(argument) if isinstance(n, ast.Name)}
             self._keep(
-                state._replace(nodes=frozenset({start})), Place(site, calls, value), words, None, "chain", freed=freed
+                state._replace(nodes=frozenset({start})),
+                Place(site, calls, value),
+                words,
+                None,
+                "chain",
+                freed=freed,
             )
             self.kept[-1].trains = loop.trains
 
@@ -507,7 +544,10 @@ class Judge:
         if isinstance(site, ast.AugAssign) and _is_of_self(site.target):
             names = {n.id for n in ast.walk(site.value) if isinstance(n, ast.Name)}
         elif isinstance(site, ast.BinOp) and calls:
-            statement = next((s for s in ast.walk(self.machine.tree) if isinstance(s, ast.Assign) and s.value is site), None)
+            statement = next(
+                (s for s in ast.walk(self.machine.tree) if isinstance(s, ast.Assign) and s.value is site),
+                None,
+            )
             if statement is not None and _is_of_self(statement.targets[0]):
                 names = {n.id for n in ast.walk(site) if isinstance(n, ast.Name)}
         for loop in ast.walk(self.machine.tree) if names else ():
@@ -518,7 +558,9 @@ class Judge:
                     names |= {n.id for n in ast.walk(loop.iter) if isinstance(n, ast.Name)}
         return names
 
-    def _chained_argument(self, call: ast.AST, fresh: dict[int, Node], start: int, names: set[str]) -> ast.expr | None:
+    def _chained_argument(
+        self, call: ast.AST, fresh: dict[int, Node], start: int, names: set[str]
+    ) -> ast.expr | None:
         """The argument of a call by which this iteration's graph came into a chain."""
         for name, value, node in self._arguments(call):
             if name not in names or value is None:

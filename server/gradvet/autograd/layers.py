@@ -71,7 +71,9 @@ def parameter(m: Machine, site: ast.AST, tag: str, words: str) -> Ref:
 def parameter_state(address: int, origin: Origin, assumes: frozenset[str] = frozenset()) -> Tensor:
     """The state of a parameter: a leaf that requires grad and leads to itself."""
     own = frozenset({address})
-    return Tensor(YES, YES, dtype=FLOAT, storage=own, leaves=own, origin=origin, assumes=assumes, parameter=YES)
+    return Tensor(
+        YES, YES, dtype=FLOAT, storage=own, leaves=own, origin=origin, assumes=assumes, parameter=YES
+    )
 
 
 def create(m: Machine, name: str, call: Call) -> Value:
@@ -86,7 +88,7 @@ def create(m: Machine, name: str, call: Call) -> Value:
         for part in parameter_names(name, call):
             ref = parameter(m, site, f"{short}.{part}", f"{part} of {short}")
             parameters.append((part, ref.address))
-    options = tuple((key, value) for key, value in call.keywords.items() if key in ("inplace",))
+    options = tuple((key, value) for key, value in call.keywords.items() if key == "inplace")
     ref = m.new(site, Layer(name if known is not None else "", tuple(parameters), options=options), short)
     m.write_cell(ref, "training", TRUE)
     return ref
@@ -142,7 +144,7 @@ def as_module(m: Machine, ref: Ref, content: Opaque, words: str) -> Layer:
 # -- attributes and items
 
 
-def attribute(m: Machine, ref: Ref, content: Layer, name: str, node: ast.AST, *, called: bool) -> Value:  # noqa: PLR0911
+def attribute(m: Machine, ref: Ref, content: Layer, name: str, node: ast.AST, *, called: bool) -> Value:
     """An attribute of a module of torch.nn, or of one that is only known to be a module."""
     for part, address in content.parameters:
         if part == name:
@@ -172,7 +174,11 @@ def words_of(node: ast.AST) -> str:
 def item(m: Machine, ref: Ref, content: Layer, key: Value, node: ast.AST) -> Value:
     """A child of a container by position or name."""
     if type(key) is Const and key.kind in ("int", "str"):
-        if key.kind == "int" and content.rest is None and -len(content.children) <= key.value < len(content.children):
+        if (
+            key.kind == "int"
+            and content.rest is None
+            and -len(content.children) <= key.value < len(content.children)
+        ):
             return content.children[key.value][1]
         for name, value in content.children:
             if name == str(key.value):
@@ -274,7 +280,9 @@ def training_of(m: Machine, ref: Ref) -> Value | None:
 
 def call_layer(m: Machine, ref: Ref, content: Layer, call: Call) -> Value:
     """Call a module of torch.nn."""
-    if content.name == "torch.nn.Sequential" or (content.children and not content.parameters and content.name == ""):
+    if content.name == "torch.nn.Sequential" or (
+        content.children and not content.parameters and content.name == ""
+    ):
         return _chain(m, content, call)
     trains = [Operand(f"#{name}", Ref(at), m.cells[at]) for name, at in content.parameters if at in m.cells]
     known = load().module(content.name) if content.name else None
@@ -330,7 +338,7 @@ def opaque_forward(m: Machine, ref: Ref, trains: list[Operand], call: Call) -> V
     through = [o for o in operands if o.state.requires_grad & YES]
     truth = NO
     for operand in through:
-        truth = YES if operand.state.requires_grad == YES or truth == YES else truth | operand.state.requires_grad
+        truth = YES if YES in (operand.state.requires_grad, truth) else truth | operand.state.requires_grad
     if not through:
         truth = NO
     address = m.address(site, "module result")
@@ -379,7 +387,7 @@ MAKE_BASE.append(init_external_base)
 # -- methods
 
 
-def call_module_method(m: Machine, method: Method, call: Call) -> Value:  # noqa: PLR0911, PLR0912
+def call_module_method(m: Machine, method: Method, call: Call) -> Value:
     """A method that every module has."""
     receiver, name = method.receiver, method.name
     match name:
@@ -394,7 +402,7 @@ def call_module_method(m: Machine, method: Method, call: Call) -> Value:  # noqa
                 m.judge.evaluated(receiver, call.node)
             return receiver
         case "requires_grad_":
-            from gradvet.autograd.tensors import set_requires_grad  # noqa: PLC0415  the two know each other
+            from gradvet.autograd.tensors import set_requires_grad
 
             flag = call.argument(0, "requires_grad")
             refs = tuple(ref for _, ref in members(m, receiver).parameters)

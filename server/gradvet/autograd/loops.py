@@ -38,7 +38,10 @@ def _each(m: Machine, items: tuple[Value, ...]) -> Value | None:
     """One value that stands for every item in turn, when they are parameters or modules (or pairs with one)."""
     first = items[0]
     if type(first) is Tuple and all(type(i) is Tuple and len(i.items) == len(first.items) for i in items):
-        columns = [_each(m, column) or join_all(list(column)) for column in zip(*(i.items for i in items))]
+        columns = [
+            _each(m, column) or join_all(list(column))
+            for column in zip(*(i.items for i in items), strict=False)
+        ]
         return Tuple(tuple(columns))
     if all(type(i) is Ref and type(m.cells.get(i.address)) in (Tensor, Layer, Instance) for i in items):
         return items[0] if len(items) == 1 else Each(tuple(dict.fromkeys(items)))
@@ -153,5 +156,3 @@ def _repeat(
     if exits and node.orelse:
         return m.block(node.orelse)
     return True
-
-

@@ -15,7 +15,19 @@ from gradvet.autograd.events import Event
 from gradvet.autograd.rename import rename, rename_key
 from gradvet.autograd.scopes import Scope, ScopeInfo, scope_info
 from gradvet.autograd.store import Delta, Store
-from gradvet.autograd.values import Each, Number, Opaque, Range, Ref, Union, Unknown, Value, atoms, join_cells, refs
+from gradvet.autograd.values import (
+    Each,
+    Number,
+    Opaque,
+    Range,
+    Ref,
+    Union,
+    Unknown,
+    Value,
+    atoms,
+    join_cells,
+    refs,
+)
 
 MODE = "mode"
 MODE_SETTER = "mode setter"
@@ -50,7 +62,20 @@ class Loop:
 class Frame:
     """A function, class body or module that is being run."""
 
-    __slots__ = ("base", "call", "context", "info", "loops", "node", "owner", "raises", "receiver", "returns", "scope", "yields")
+    __slots__ = (
+        "base",
+        "call",
+        "context",
+        "info",
+        "loops",
+        "node",
+        "owner",
+        "raises",
+        "receiver",
+        "returns",
+        "scope",
+        "yields",
+    )
 
     def __init__(self, node: ast.AST, info: ScopeInfo, scope: int, context: int, base: int) -> None:
         """Begin at a mark of the trail."""
@@ -437,7 +462,9 @@ class Machine:
         for key, new_key, content in moved:
             out[key] = None
             older = out[new_key] if new_key in out else self.cells.get(new_key)
-            out[new_key] = content if older is None else older if content is None else join_cells(older, content)
+            out[new_key] = (
+                content if older is None else older if content is None else join_cells(older, content)
+            )
         return out
 
     def alternatives(self, value: Value) -> tuple[Value, ...]:

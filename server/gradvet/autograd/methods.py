@@ -6,12 +6,12 @@ from typing import Any
 
 from gradvet.autograd import layers, tensors
 from gradvet.autograd.calls import CALL_METHOD, CALL_OBJECT, Call, call_value, find_in_class, unknown_call
-from gradvet.autograd.domain import FLOAT, NOTHING, YES, Origin, Tensor
+from gradvet.autograd.domain import FLOAT, NOTHING, YES, Tensor
 from gradvet.autograd.graph import backward, backward_event, held_tensors
 from gradvet.autograd.knowledge import load
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.objects import default_item, element_of, set_item
-from gradvet.autograd.operators import extend, grow, number_of
+from gradvet.autograd.operators import extend, grow
 from gradvet.autograd.tensors import MethodCall, combined, tensor_like
 from gradvet.autograd.values import (
     NONE,
@@ -21,7 +21,6 @@ from gradvet.autograd.values import (
     Dict,
     Distribution,
     Each,
-    External,
     Instance,
     Layer,
     Method,
@@ -44,7 +43,7 @@ from gradvet.autograd.values import (
 )
 
 
-def call_method(m: Machine, method: Method, call: Call) -> Value:  # noqa: PLR0911, PLR0912
+def call_method(m: Machine, method: Method, call: Call) -> Value:
     """Call a method that the interpreter knows by name."""
     receiver, name = method.receiver, method.name
     if m.tensor(receiver) is not None:
@@ -91,7 +90,7 @@ def _each(m: Machine, receiver: Value, name: str, node: ast.AST, call: Call) -> 
     parts = receiver.atoms if type(receiver) is Union else receiver.refs
     found = []
     for number, atom in enumerate(parts):
-        if type(atom) in (Const, Number) and name not in ("item",):
+        if type(atom) in (Const, Number) and name != "item":
             continue
         with m.numbered(call.node, number):
             found.append(call_method(m, Method(atom, name, node), call))
@@ -118,7 +117,8 @@ def _super_method(m: Machine, receiver: Super, name: str, call: Call) -> Value:
 
 def _external_forward(m: Machine, target: Ref, content: Instance, call: Call) -> Value:
     trains = [
-        layers.Operand(f"#{name}", part, m.cells[part.address]) for name, part in layers.members(m, target).parameters
+        layers.Operand(f"#{name}", part, m.cells[part.address])
+        for name, part in layers.members(m, target).parameters
     ]
     if "torch.nn.Sequential" in m.classes[content.owner].external:
         inner = m.cells.get(getattr(m.cells.get((target.address, "#layer")), "address", -1))
@@ -130,7 +130,7 @@ def _external_forward(m: Machine, target: Ref, content: Instance, call: Call) ->
 # -- lists, sets, deques, generators
 
 
-def _sequence(m: Machine, ref: Ref, content: Sequence, name: str, call: Call) -> Value:  # noqa: PLR0911, PLR0912
+def _sequence(m: Machine, ref: Ref, content: Sequence, name: str, call: Call) -> Value:
     args = call.args
     match name:
         case "append" | "add" | "appendleft":
@@ -167,7 +167,12 @@ def _sequence(m: Machine, ref: Ref, content: Sequence, name: str, call: Call) ->
 
 def _pop(m: Machine, ref: Ref, content: Sequence, name: str, args: tuple[Value, ...], call: Call) -> Value:
     items = content.items
-    if items and content.rest is None and not ref.address & 1 and all(ref.address in loop.allocs for loop in m.loops):
+    if (
+        items
+        and content.rest is None
+        and not ref.address & 1
+        and all(ref.address in loop.allocs for loop in m.loops)
+    ):
         at = 0 if name == "popleft" else args[0].value if args and type(args[0]) is Const else -1
         if isinstance(at, int) and -len(items) <= at < len(items):
             at %= len(items)
@@ -180,7 +185,7 @@ def _pop(m: Machine, ref: Ref, content: Sequence, name: str, args: tuple[Value, 
 # -- dicts
 
 
-def _dict(m: Machine, ref: Ref, content: Dict, name: str, call: Call) -> Value:  # noqa: PLR0911, PLR0912
+def _dict(m: Machine, ref: Ref, content: Dict, name: str, call: Call) -> Value:
     args = call.args
     match name:
         case "get" | "pop" | "setdefault":
@@ -234,7 +239,9 @@ def _dict_get(m: Machine, ref: Ref, content: Dict, name: str, call: Call) -> Val
     if name == "setdefault":
         set_item(m, ref, key, fallback if found is None else join(found, fallback), call.node)
         kept = m.cells.get(ref.address)
-        inside = kept.get(key) if type(kept) is Dict and type(key) is Const else getattr(kept, "element", None)
+        inside = (
+            kept.get(key) if type(kept) is Dict and type(key) is Const else getattr(kept, "element", None)
+        )
         return inside if inside is not None else fallback
     possible = [v for v in (found, content.rest, fallback) if v is not None]
     return join_all(possible) if possible else NONE
@@ -243,7 +250,15 @@ def _dict_get(m: Machine, ref: Ref, content: Dict, name: str, call: Call) -> Val
 # -- unknown objects: what is done to them tells what they are
 
 
-_MODULE_EVIDENCE = {"parameters", "named_parameters", "modules", "named_modules", "state_dict", "load_state_dict", "zero_grad"}
+_MODULE_EVIDENCE = {
+    "parameters",
+    "named_parameters",
+    "modules",
+    "named_modules",
+    "state_dict",
+    "load_state_dict",
+    "zero_grad",
+}
 _TENSOR_EVIDENCE = {
     "detach", "requires_grad_", "numpy", "item", "argmax", "softmax", "log_softmax", "backward", "detach_",
     "unsqueeze", "squeeze", "view", "permute", "contiguous", "sigmoid", "clone",
@@ -251,7 +266,9 @@ _TENSOR_EVIDENCE = {
 
 
 def _opaque(m: Machine, ref: Ref, content: Opaque, name: str, call: Call) -> Value:
-    if name in _MODULE_EVIDENCE or (name in ("train", "eval") and not call.keywords and len(call.args) <= (name == "train")):
+    if name in _MODULE_EVIDENCE or (
+        name in ("train", "eval") and not call.keywords and len(call.args) <= (name == "train")
+    ):
         if name == "zero_grad" or _is_item_of_loader(content):
             return unknown_call(m, call, f"the result of `{name}`")
         func = call.node.func if isinstance(call.node, ast.Call) else call.node
@@ -272,7 +289,9 @@ def _opaque(m: Machine, ref: Ref, content: Opaque, name: str, call: Call) -> Val
         )
         return NONE
     if "backward" in name and call.args and held_tensors(m, call.args[0]):
-        backward(m, call.node, call.args[0], retain=call.keywords.get("retain_graph"), create=None, how=f"{name}()")
+        backward(
+            m, call.node, call.args[0], retain=call.keywords.get("retain_graph"), create=None, how=f"{name}()"
+        )
         return NONE
     if name in _TENSOR_EVIDENCE and name != "backward":
         return _as_tensor_method(m, ref, content, name, call)
@@ -287,7 +306,7 @@ def _is_item_of_loader(content: Opaque) -> bool:
 
 def _as_tensor_method(m: Machine, ref: Ref, content: Opaque, name: str, call: Call) -> Value:
     """A method that only tensors have, on something unknown: what it gives is known in part."""
-    from gradvet.autograd.graph import opaque_inputs  # noqa: PLC0415
+    from gradvet.autograd.graph import opaque_inputs
 
     inputs = opaque_inputs(m, ref)
     if name == "detach":
@@ -307,7 +326,14 @@ def _as_tensor_method(m: Machine, ref: Ref, content: Opaque, name: str, call: Ca
         return tensor_like(m, call.node, "argmax()", dtype=2)
     if name == "requires_grad_":
         address = ref.address
-        leaf = Tensor(YES, YES, dtype=FLOAT, storage=frozenset({address}), leaves=frozenset({address}), origin=content.origin)
+        leaf = Tensor(
+            YES,
+            YES,
+            dtype=FLOAT,
+            storage=frozenset({address}),
+            leaves=frozenset({address}),
+            origin=content.origin,
+        )
         m.write(ref, leaf)
         return ref
     return m.unknown(call.node, f"the result of `{name}`", (ref, *call.all_values()), "call")
@@ -366,7 +392,11 @@ def _optimizer(m: Machine, ref: Ref, content: Optimizer, name: str, call: Call) 
     if name == "add_param_group" and call.args:
         owned = owned_by(m, call.args[0])
         m.update(ref, lambda c: Optimizer(c.owns | owned.owns, c.all_known and owned.all_known))
-    return NONE if name in ("zero_grad", "load_state_dict", "add_param_group") else Unknown(f"the result of `{name}`")
+    return (
+        NONE
+        if name in ("zero_grad", "load_state_dict", "add_param_group")
+        else Unknown(f"the result of `{name}`")
+    )
 
 
 def owned_by(m: Machine, value: Value, depth: int = 0) -> Optimizer:
@@ -408,7 +438,12 @@ def _text_method(m: Machine, receiver: Value, name: str, call: Call) -> Value:
     if name in ("split", "splitlines", "rsplit"):
         return m.new(call.node, Sequence("list", None, Text()))
     if name in ("startswith", "endswith", "isdigit", "isalpha"):
-        if type(receiver) is Const and call.args and type(call.args[0]) is Const and name in ("startswith", "endswith"):
+        if (
+            type(receiver) is Const
+            and call.args
+            and type(call.args[0]) is Const
+            and name in ("startswith", "endswith")
+        ):
             return const(bool(getattr(str(receiver.value), name)(str(call.args[0].value))))
         return Number("bool")
     if name in ("count", "find", "index"):
@@ -421,7 +456,13 @@ def _instance(m: Machine, ref: Ref, content: Instance, name: str, call: Call) ->
     info = m.classes[content.owner]
     if info.is_module or name in _MODULE_EVIDENCE:
         return layers.call_module_method(m, Method(ref, name, call.node), call)
-    if info.external & {"builtins.dict", "collections.OrderedDict", "collections.UserDict", "builtins.list", "collections.deque"}:
+    if info.external & {
+        "builtins.dict",
+        "collections.OrderedDict",
+        "collections.UserDict",
+        "builtins.list",
+        "collections.deque",
+    }:
         return _as_builtin(m, ref, info.external, name, call)
     if "backward" in name and call.args and held_tensors(m, call.args[0]):
         backward(m, call.node, call.args[0], retain=None, create=None, how=f"{name}()")

@@ -39,11 +39,21 @@ from gradvet.autograd.values import (
     join_all,
 )
 
-_MATH_CONSTANTS = {"math.pi", "math.e", "math.inf", "math.nan", "numpy.pi", "numpy.inf", "numpy.nan", "torch.pi", "torch.inf"}
+_MATH_CONSTANTS = {
+    "math.pi",
+    "math.e",
+    "math.inf",
+    "math.nan",
+    "numpy.pi",
+    "numpy.inf",
+    "numpy.nan",
+    "torch.pi",
+    "torch.inf",
+}
 MOST_LETTERS = 8
 
 
-def get_attribute(m: Machine, value: Value, name: str, node: ast.AST, *, called: bool = False) -> Value:  # noqa: PLR0911
+def get_attribute(m: Machine, value: Value, name: str, node: ast.AST, *, called: bool = False) -> Value:
     """`value.name`; `called` when the attribute is about to be called."""
     kind = type(value)
     if kind is Ref:
@@ -90,7 +100,7 @@ def get_attribute(m: Machine, value: Value, name: str, node: ast.AST, *, called:
     return Method(value, name, node)
 
 
-def _ref_attribute(m: Machine, ref: Ref, name: str, node: ast.AST, *, called: bool) -> Value:  # noqa: PLR0911
+def _ref_attribute(m: Machine, ref: Ref, name: str, node: ast.AST, *, called: bool) -> Value:
     content = m.cells.get(ref.address)
     kind = type(content)
     if kind is Tensor:
@@ -142,7 +152,9 @@ def _bind_member(m: Machine, member: Value, receiver: Value, node: ast.AST) -> V
     return member
 
 
-def _instance_attribute(m: Machine, ref: Ref, content: Instance, name: str, node: ast.AST, *, called: bool) -> Value:
+def _instance_attribute(
+    m: Machine, ref: Ref, content: Instance, name: str, node: ast.AST, *, called: bool
+) -> Value:
     member = find_in_class(m, content.owner, name)
     if member is not None:
         return _bind_member(m, member, ref, node)
@@ -196,7 +208,7 @@ def set_attribute(m: Machine, value: Value, name: str, new: Value, node: ast.AST
 # -- items
 
 
-def get_item(m: Machine, value: Value, key: Value, node: ast.AST) -> Value:  # noqa: PLR0911, PLR0912
+def get_item(m: Machine, value: Value, key: Value, node: ast.AST) -> Value:
     """`value[key]`."""
     kind = type(value)
     if kind is Tuple:
@@ -284,9 +296,16 @@ def _dict_item(m: Machine, ref: Ref, content: Dict, key: Value, node: ast.AST) -
         if type(key) is Const:
             m.update(ref, lambda d: d.put(key, made) if type(d) is Dict else d)
             return made
-        m.update(ref, lambda d: d._replace(rest=made if d.rest is None else join(d.rest, made)) if type(d) is Dict else d)
-        return content.element if content.element is not None and made is None else join_all(
-            [v for v in (content.element, made) if v is not None]
+        m.update(
+            ref,
+            lambda d: (
+                d._replace(rest=made if d.rest is None else join(d.rest, made)) if type(d) is Dict else d
+            ),
+        )
+        return (
+            content.element
+            if content.element is not None and made is None
+            else join_all([v for v in (content.element, made) if v is not None])
         )
     return Unknown("a key that is not known to be there")
 
@@ -343,7 +362,12 @@ def _words(target: ast.expr) -> str:
 
 def _with_item(content: Sequence, key: Value, new: Value) -> Sequence:
     items = content.items
-    if items is not None and type(key) is Const and key.kind == "int" and -len(items) <= key.value < len(items):
+    if (
+        items is not None
+        and type(key) is Const
+        and key.kind == "int"
+        and -len(items) <= key.value < len(items)
+    ):
         at = key.value % len(items)
         return content._replace(items=(*items[:at], new, *items[at + 1 :]))
     if items is not None:
@@ -354,7 +378,9 @@ def _with_item(content: Sequence, key: Value, new: Value) -> Sequence:
 def _with_any_key(content: Dict, key: Value, new: Value) -> Dict:
     items = tuple((known, join(value, new)) for known, value in content.items)
     rest = new if content.rest is None else join(content.rest, new)
-    return content._replace(items=items, rest=rest, keys=key if content.keys is None else join(content.keys, key))
+    return content._replace(
+        items=items, rest=rest, keys=key if content.keys is None else join(content.keys, key)
+    )
 
 
 def delete_item(m: Machine, holder: Value, key: Value) -> None:
@@ -364,7 +390,9 @@ def delete_item(m: Machine, holder: Value, key: Value) -> None:
         match content:
             case Sequence() if type(key) is Slice:
                 return content._replace(items=(), rest=None, nonempty=False)
-            case Sequence(items=items) if items is not None and type(key) is Const and key.kind == "int" and items:
+            case Sequence(items=items) if (
+                items is not None and type(key) is Const and key.kind == "int" and items
+            ):
                 at = key.value % len(items)
                 return content._replace(items=(*items[:at], *items[at + 1 :]))
             case Dict() if type(key) is Const:
@@ -377,7 +405,7 @@ def delete_item(m: Machine, holder: Value, key: Value) -> None:
 # -- iteration
 
 
-def items_of(m: Machine, value: Value) -> tuple[Value, ...] | None:  # noqa: PLR0911
+def items_of(m: Machine, value: Value) -> tuple[Value, ...] | None:
     """The elements of a value in order when all are known one by one, else None."""
     kind = type(value)
     if kind is Tuple:
@@ -396,7 +424,7 @@ def items_of(m: Machine, value: Value) -> tuple[Value, ...] | None:  # noqa: PLR
     return None
 
 
-def element_of(m: Machine, value: Value, node: ast.AST) -> Value:  # noqa: PLR0911, PLR0912
+def element_of(m: Machine, value: Value, node: ast.AST) -> Value:
     """Any one element of what is iterated."""
     kind = type(value)
     if kind is Tuple:
@@ -486,7 +514,7 @@ def _unpack(m: Machine, targets: list[ast.expr], value: Value, node: ast.AST) ->
     stars = [at for at, target in enumerate(targets) if isinstance(target, ast.Starred)]
     items = items_of(m, value)
     if items is not None and not stars and len(items) == len(targets):
-        for target, item in zip(targets, items):
+        for target, item in zip(targets, items, strict=False):
             assign(m, target, item, node)
         return
     if items is not None and stars and len(items) >= len(targets) - 1:
@@ -494,7 +522,7 @@ def _unpack(m: Machine, targets: list[ast.expr], value: Value, node: ast.AST) ->
         after = len(targets) - at - 1
         middle = items[at : len(items) - after]
         pieces = [*items[:at], m.new(targets[at], Sequence("list", middle)), *items[len(items) - after :]]
-        for target, item in zip(targets, pieces):
+        for target, item in zip(targets, pieces, strict=False):
             assign(m, target, item, node)
         return
     for at, target in enumerate(targets):
@@ -502,7 +530,9 @@ def _unpack(m: Machine, targets: list[ast.expr], value: Value, node: ast.AST) ->
             assign(m, target, m.new(target, Sequence("list", None, element_of(m, value, target))), node)
         elif type(value) is Ref and type(m.cells.get(value.address)) in (Opaque, Tensor, Range):
             assign(m, target, part(m, value, at, target), node)
-        elif type(value) is Union and any(type(a) is Tuple and len(a.items) == len(targets) for a in value.atoms):
+        elif type(value) is Union and any(
+            type(a) is Tuple and len(a.items) == len(targets) for a in value.atoms
+        ):
             fitting = [a for a in value.atoms if type(a) is Tuple and len(a.items) == len(targets)]
             assign(m, target, join_all([a.items[at] for a in fitting]), node)
         else:

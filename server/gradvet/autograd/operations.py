@@ -44,10 +44,12 @@ _TRUTH = {"always": YES, "maybe": MAYBE, "never": NO}
 MOST_ORIGINS = 4
 _DTYPES = {"float": FLOAT, "complex": FLOAT, "int": INTEGER, "bool": INTEGER, "maybe": FLOAT | INTEGER}
 _INTEGER_TYPES = frozenset(
-    f"torch.{name}" for name in ("long", "int", "int64", "int32", "int16", "int8", "uint8", "bool", "short", "LongTensor")
+    f"torch.{name}"
+    for name in ("long", "int", "int64", "int32", "int16", "int8", "uint8", "bool", "short", "LongTensor")
 )
 _FLOAT_TYPES = frozenset(
-    f"torch.{name}" for name in ("float", "double", "half", "float32", "float64", "float16", "bfloat16", "cfloat")
+    f"torch.{name}"
+    for name in ("float", "double", "half", "float32", "float64", "float16", "bfloat16", "cfloat")
 )
 
 
@@ -113,7 +115,7 @@ def _leaves_of(m: Machine, value: Value) -> list[Value]:
     return out
 
 
-def argument_kind(m: Machine, value: Value) -> str:  # noqa: PLR0911
+def argument_kind(m: Machine, value: Value) -> str:
     """The kind of an argument, by which an op's form is chosen."""
     kind = type(value)
     if kind is Const:
@@ -164,7 +166,13 @@ Carried = tuple[int, list[Operand]]
 
 
 def results(
-    m: Machine, site: ast.AST, op: Op, inputs: Inputs, words: str, tag: str = "", through: Carried | None = None
+    m: Machine,
+    site: ast.AST,
+    op: Op,
+    inputs: Inputs,
+    words: str,
+    tag: str = "",
+    through: Carried | None = None,
 ) -> Value:
     """What an op gives. `through` is known already for modules, whose parameters carry gradients as well."""
     ret = op.ret
@@ -214,7 +222,11 @@ def carried(op: Op, inputs: Inputs) -> tuple[int, list[Operand]]:
     for operand in inputs.operands:
         answer = op.grad_from.get(operand.parameter)
         if answer is None and operand.parameter.startswith("arg"):
-            answer = op.grad_from.get("tensors") or (op.params and op.grad_from.get(op.params[-1].lstrip("*"))) or None
+            answer = (
+                op.grad_from.get("tensors")
+                or (op.params and op.grad_from.get(op.params[-1].lstrip("*")))
+                or None
+            )
         if answer is None or operand.state.dtype == INTEGER:
             continue
         if operand.state.requires_grad & YES:
@@ -249,7 +261,9 @@ def dtype_of(m: Machine, out: Output, inputs: Inputs) -> int:
         known = [o.state.dtype for o in inputs.operands]
         if FLOAT in known:
             return FLOAT
-        number = any(type(v) is Number or (type(v) is Const and v.kind == "float") for v in inputs.arguments.values())
+        number = any(
+            type(v) is Number or (type(v) is Const and v.kind == "float") for v in inputs.arguments.values()
+        )
         return INTEGER if all(d == INTEGER for d in known) and not number else FLOAT | INTEGER
     return inputs.operands[0].state.dtype
 
@@ -323,14 +337,19 @@ def computed(
         nodes = frozenset().union(*(s.nodes for s in stopped))
         place = m.mode_place() or site if kind == "no_grad" else site
         cuts |= {m.cut(kind, words, place, behind, nodes, cuts)}
-    origins = tuple(
-        o.state.origin for o in (through or inputs.operands) if o.state.origin is not None
-    )[:MOST_ORIGINS]
+    origins = tuple(o.state.origin for o in (through or inputs.operands) if o.state.origin is not None)[
+        :MOST_ORIGINS
+    ]
     origin = Origin(site, words, origins)
     inference = YES if m.mode == INFERENCE else MAYBE if m.mode & INFERENCE else NO
     if granted == NO:
         return Tensor(
-            dtype=dtype, storage=frozenset({address}), cuts=cuts, origin=origin, inference=inference, assumes=assumes
+            dtype=dtype,
+            storage=frozenset({address}),
+            cuts=cuts,
+            origin=origin,
+            inference=inference,
+            assumes=assumes,
         )
     names: frozenset[str | None] = frozenset(fn) or frozenset({ANY_FN})
     saved, keeps = _saved(m, address, op, inputs)
@@ -409,7 +428,9 @@ def _as_view(m: Machine, state: Tensor, base: Tensor, out: Output, words: str, s
     """The state of an output that is, or may be, a view of a tensor."""
     view = _TRUTH[out.view]
     storage = base.storage if out.share == "always" or view == YES else base.storage | state.storage
-    state = state._replace(storage=storage, view=view, alias=base.alias, inference=state.inference | base.inference)
+    state = state._replace(
+        storage=storage, view=view, alias=base.alias, inference=state.inference | base.inference
+    )
     if m.mode & GRAD or base.requires_grad == NO or out.grad == "never":
         return state
     # Outside grad mode a view still says what its base says, and leads nowhere.
@@ -447,7 +468,11 @@ def edit(
         version = version_of(m, storage)
         certain = len(before.storage) == 1 and not storage & 1 and version >= 0
         m.store.set(version_key(storage), Const("int", version + 1) if certain else Number("int"))
-    asks = [o for o in others if o.state.requires_grad & YES and o.state.dtype != INTEGER and o.state.leaves | o.state.nodes]
+    asks = [
+        o
+        for o in others
+        if o.state.requires_grad & YES and o.state.dtype != INTEGER and o.state.leaves | o.state.nodes
+    ]
     if op is not None:
         asks = [o for o in asks if o.parameter in op.grad_from]
     if before.dtype == INTEGER or not (asks or before.requires_grad & YES):
@@ -476,7 +501,9 @@ def edit(
     names: frozenset[str | None] = frozenset(fn) or frozenset({ANY_FN})
     saved, keeps = _saved(m, address, op, Inputs({}, others, ()))
     add_node(m, address, words, site, [before, *(o.state for o in asks)], saved, keeps)
-    origins = tuple(s.origin for s in (before, *(o.state for o in asks)) if s.origin is not None)[:MOST_ORIGINS]
+    origins = tuple(s.origin for s in (before, *(o.state for o in asks)) if s.origin is not None)[
+        :MOST_ORIGINS
+    ]
 
     def change(content: object) -> object:
         if type(content) is not Tensor:
@@ -523,5 +550,3 @@ def tensor_like(m: Machine, site: ast.AST, tag: str, **fields: object) -> Ref:
     address = m.address(site, tag)
     m.place(address, Tensor(storage=frozenset({address}), origin=Origin(site, tag), **fields))  # type: ignore[arg-type]
     return Ref(address)
-
-

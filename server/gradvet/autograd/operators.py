@@ -61,7 +61,13 @@ _LARGEST = 10**6
 
 
 def _tensor_op(
-    m: Machine, node: ast.AST, kind: type, left: Value, right: Value, target: ast.expr | None = None, prefix: str = ""
+    m: Machine,
+    node: ast.AST,
+    kind: type,
+    left: Value,
+    right: Value,
+    target: ast.expr | None = None,
+    prefix: str = "",
 ) -> Value | None:
     """An operator of which an operand is a tensor; None when neither is."""
     name = _NAMES[kind]
@@ -100,7 +106,7 @@ def _is_opaque(m: Machine, value: Value) -> bool:
     return type(value) is Unknown or type(m.cells.get(getattr(value, "address", -1))) is Opaque
 
 
-def binary(m: Machine, node: ast.AST, op: ast.operator, left: Value, right: Value) -> Value:  # noqa: PLR0911, PLR0912
+def binary(m: Machine, node: ast.AST, op: ast.operator, left: Value, right: Value) -> Value:
     """`left op right`."""
     kind = type(op)
     if type(left) is Const and type(right) is Const:
@@ -199,7 +205,12 @@ def _sequences(
         content = a if type(a) is Sequence else b
         times = right if type(a) is Sequence else left
         items = content.items  # type: ignore[union-attr]
-        if items is not None and type(times) is Const and times.kind == "int" and len(items) * times.value <= 16:  # noqa: PLR2004
+        if (
+            items is not None
+            and type(times) is Const
+            and times.kind == "int"
+            and len(items) * times.value <= 16
+        ):
             return m.new(node, Sequence(content.kind, items * max(times.value, 0)))  # type: ignore[union-attr]
         return m.new(node, Sequence(content.kind, None, content.element))  # type: ignore[union-attr]
     if type(a) is Sequence and type(b) is Sequence:
@@ -278,7 +289,7 @@ def _contains(m: Machine, kind: type, left: Value, right: Value) -> Value:
     return const(known if kind is ast.In else not known)
 
 
-def in_place(m: Machine, node: ast.AugAssign, op: ast.operator, current: Value, value: Value) -> Value:  # noqa: PLR0911
+def in_place(m: Machine, node: ast.AugAssign, op: ast.operator, current: Value, value: Value) -> Value:
     """`current op= value`: the object that the target is bound to afterwards."""
     if type(current) is Union and m.tensor(current) is None:
         return join_all(
@@ -308,7 +319,7 @@ def in_place(m: Machine, node: ast.AugAssign, op: ast.operator, current: Value, 
 
 def extend(m: Machine, holder: Value, value: Value, node: ast.AST) -> None:
     """Add all elements of a value to a list."""
-    from gradvet.autograd.objects import element_of, items_of  # noqa: PLC0415  the two know each other
+    from gradvet.autograd.objects import element_of, items_of
 
     items = items_of(m, value)
     element = None if items is not None else element_of(m, value, node)
@@ -317,7 +328,9 @@ def extend(m: Machine, holder: Value, value: Value, node: ast.AST) -> None:
             grow(m, atom, list(items) if items is not None else [element], node, known=items is not None)
 
 
-def grow(m: Machine, ref: Ref, new: list[Value], node: ast.AST, *, known: bool = True, front: bool = False) -> None:
+def grow(
+    m: Machine, ref: Ref, new: list[Value], node: ast.AST, *, known: bool = True, front: bool = False
+) -> None:
     """Add elements to a list."""
     in_loop = any(not _born_in(m, ref, loop) for loop in m.loops)
 
@@ -325,7 +338,9 @@ def grow(m: Machine, ref: Ref, new: list[Value], node: ast.AST, *, known: bool =
         if type(content) is not Sequence:
             return content
         if content.items is not None and content.rest is None and known and not in_loop:
-            return content._replace(items=(*new, *content.items) if front else (*content.items, *new), nonempty=True)
+            return content._replace(
+                items=(*new, *content.items) if front else (*content.items, *new), nonempty=True
+            )
         rest = join_all([v for v in (content.element, *new) if v is not None])
         return content._replace(items=None, rest=rest, nonempty=True)
 
@@ -355,5 +370,3 @@ def number_of(m: Machine, node: ast.AST, words: str, value: Value) -> Number:
             elif type(content) is Array:
                 cuts |= content.cuts
     return Number("float", cuts)
-
-

@@ -113,11 +113,11 @@ def _is_members(m: Machine, value: Value) -> bool:
 def _zip(m: Machine, name: str, call: Call) -> Value:
     columns = [items_of(m, value) for value in call.args]
     if columns and call.star is None and all(c is not None and len(c) <= MOST_ITEMS for c in columns):
-        rows = tuple(Tuple(tuple(row)) for row in zip(*(c for c in columns if c is not None)))
+        rows = tuple(Tuple(tuple(row)) for row in zip(*(c for c in columns if c is not None), strict=False))
         return m.new(call.node, Sequence("list", rows))
     kind = "members" if call.args and all(_is_members(m, value) for value in call.args) else "generator"
     if kind == "members":
-        rows = tuple(Tuple(tuple(row)) for row in zip(*(c for c in columns if c is not None)))
+        rows = tuple(Tuple(tuple(row)) for row in zip(*(c for c in columns if c is not None), strict=False))
         return m.new(call.node, Sequence(kind, rows))
     if type(call.star) is Tuple and not call.args:
         columns_of = tuple(
@@ -127,7 +127,10 @@ def _zip(m: Machine, name: str, call: Call) -> Value:
         return m.new(call.node, Sequence("list", columns_of))
     if call.star is not None and not call.args:
         element = element_of(m, call.star, call.node)
-        return m.new(call.node, Sequence("generator", None, m.new(call.node, Sequence("tuple", None, element), "column")))
+        return m.new(
+            call.node,
+            Sequence("generator", None, m.new(call.node, Sequence("tuple", None, element), "column")),
+        )
     pair = Tuple(tuple(element_of(m, value, call.node) for value in call.args))
     return m.new(call.node, Sequence("generator", None, pair, nonempty=True))
 
@@ -152,7 +155,9 @@ def _container(m: Machine, name: str, call: Call) -> Value:
             return m.new(call.node, Sequence("members" if _is_members(m, call.args[0]) else "list", joined))
     source = call.args[0]
     content = m.cells.get(getattr(source, "address", -1))
-    if name.startswith(("tqdm.", "builtins.iter", "rich.", "itertools.cycle", "itertools.islice")) and type(content) in (
+    if name.startswith(("tqdm.", "builtins.iter", "rich.", "itertools.cycle", "itertools.islice")) and type(
+        content
+    ) in (
         Range,
         Instance,
         Sequence,
@@ -173,7 +178,13 @@ def _container(m: Machine, name: str, call: Call) -> Value:
     return m.new(call.node, Sequence(kind, None, element_of(m, source, call.node), nonempty=True))
 
 
-@handles("builtins.dict", "collections.OrderedDict", "collections.Counter", "types.SimpleNamespace", "argparse.Namespace")
+@handles(
+    "builtins.dict",
+    "collections.OrderedDict",
+    "collections.Counter",
+    "types.SimpleNamespace",
+    "argparse.Namespace",
+)
 def _dict(m: Machine, name: str, call: Call) -> Value:
     if name in ("types.SimpleNamespace", "argparse.Namespace"):
         ref = m.unknown(call.node, "a namespace", ())
@@ -188,7 +199,9 @@ def _dict(m: Machine, name: str, call: Call) -> Value:
             content = source._replace(kind="dict")
         else:
             items = items_of(m, call.args[0])
-            pairs = [i for i in items or () if type(i) is Tuple and len(i.items) == 2 and type(i.items[0]) is Const]  # noqa: PLR2004
+            pairs = [
+                i for i in items or () if type(i) is Tuple and len(i.items) == 2 and type(i.items[0]) is Const
+            ]
             if items is not None and len(pairs) == len(items):
                 for pair in pairs:
                     content = content.put(pair.items[0], pair.items[1])
@@ -299,7 +312,10 @@ def _filter(m: Machine, name: str, call: Call) -> Value:
         kept = []
         for number, item in enumerate(items):
             with m.numbered(call.node, number):
-                if call.args[0] == NONE or truth(m, call_value(m, call.args[0], Call(call.node, (item,)))) != NO:
+                if (
+                    call.args[0] == NONE
+                    or truth(m, call_value(m, call.args[0], Call(call.node, (item,)))) != NO
+                ):
                     kept.append(item)
         kind = "members" if _is_members(m, call.args[1]) else "list"
         return m.new(call.node, Sequence(kind, tuple(kept)))
@@ -325,15 +341,14 @@ def _hasattr(m: Machine, name: str, call: Call) -> Value:
         if type(content) is Instance and (
             (call.args[0].address, word) in m.cells or find_in_class(m, content.owner, word) is not None
         ):
-            return const(True)  # noqa: FBT003
+            return const(True)
     return Number("bool")
 
 
 @handles("builtins.getattr")
 def _getattr(m: Machine, name: str, call: Call) -> Value:
     if len(call.args) > 1 and type(call.args[1]) is Const:
-        found = get_attribute(m, call.args[0], str(call.args[1].value), call.node)
-        return found
+        return get_attribute(m, call.args[0], str(call.args[1].value), call.node)
     return unknown_call(m, call, "an attribute whose name is not known")
 
 
@@ -366,7 +381,14 @@ def _type(m: Machine, name: str, call: Call) -> Value:
     return Unknown("a type")
 
 
-@handles("operator.itemgetter", "operator.attrgetter", "builtins.slice", "builtins.object", "builtins.vars", "builtins.open")
+@handles(
+    "operator.itemgetter",
+    "operator.attrgetter",
+    "builtins.slice",
+    "builtins.object",
+    "builtins.vars",
+    "builtins.open",
+)
 def _unknown(m: Machine, name: str, call: Call) -> Value:
     return unknown_call(m, call, f"the result of `{name.rpartition('.')[2]}`")
 
@@ -403,13 +425,11 @@ def _thread(m: Machine, name: str, call: Call) -> Value:
     target = call.keywords.get("target")
     if target is not None:
         args = items_of(m, call.keywords.get("args", Tuple(()))) or ()
-        from gradvet.autograd.domain import GRAD  # noqa: PLC0415
-        from gradvet.autograd.machine import MODE  # noqa: PLC0415
+        from gradvet.autograd.domain import GRAD
+        from gradvet.autograd.machine import MODE
 
         before = m.mode
         m.store.set(MODE, GRAD)  # a thread starts with grad mode on, whatever its maker's is
         call_value(m, target, Call(call.node, tuple(args)))
         m.store.set(MODE, before)
     return m.unknown(call.node, "a thread", ())
-
-

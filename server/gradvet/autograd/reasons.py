@@ -22,7 +22,9 @@ def chain(origin: Origin | None) -> tuple[tuple[str, ast.AST | None], ...]:
 
 def _words(origin: Origin) -> str:
     node = origin.node
-    if isinstance(node, ast.expr) and not origin.text.startswith(("param", "a ", "weight", "bias", "the ", "in_proj")):
+    if isinstance(node, ast.expr) and not origin.text.startswith(
+        ("param", "a ", "weight", "bias", "the ", "in_proj")
+    ):
         text = " ".join(ast.unparse(node).split())
         return f"`{text}`" if len(text) <= 60 else f"`{text[:57]}...`"  # noqa: PLR2004
     return origin.text

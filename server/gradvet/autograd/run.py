@@ -79,11 +79,15 @@ def _definitions(statement: ast.stmt) -> list[ast.FunctionDef | ast.AsyncFunctio
     return []
 
 
-def _alone(m: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef, function: Function, given: tuple[Value, ...]) -> Value:
+def _alone(
+    m: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef, function: Function, given: tuple[Value, ...]
+) -> Value:
     """Run a function by itself; what it gives goes to callers that are not in this file."""
     before = m.mode
     call = Call(node, (*given, *_arguments(m, node, function, len(given))))
-    value = call_function(m, function._replace(kind="" if function.kind == "contextmanager" else function.kind), call)
+    value = call_function(
+        m, function._replace(kind="" if function.kind == "contextmanager" else function.kind), call
+    )
     m.store.set(MODE, before)
     if m.judge is not None:
         m.judge.escaped(value)

@@ -65,7 +65,7 @@ class Store:
             return
         for key in dict.fromkeys(key for delta in deltas for key in delta):
             before = self.cells.get(key)
-            self.set(key, self.union(delta[key] if key in delta else before for delta in deltas))
+            self.set(key, self.union(delta.get(key, before) for delta in deltas))
 
     def apply(self, delta: Delta) -> None:
         """Write all cells of a delta."""

@@ -20,8 +20,8 @@ from gradvet.autograd.events import ToNumpy
 from gradvet.autograd.graph import backward, held_tensors
 from gradvet.autograd.knowledge import Op, load
 from gradvet.autograd.machine import Machine
-from gradvet.autograd.operations import Operand, computed, edit, in_mode, perform, scalar_cuts, tensor_like
 from gradvet.autograd.operations import Inputs as OpInputs
+from gradvet.autograd.operations import Operand, computed, edit, in_mode, perform, scalar_cuts, tensor_like
 from gradvet.autograd.values import (
     FALSE,
     NONE,
@@ -36,13 +36,11 @@ from gradvet.autograd.values import (
     Ref,
     Sequence,
     Slice,
-    Text,
     Tuple,
     Union,
     Unknown,
     Value,
     atoms,
-    const,
     join,
 )
 
@@ -51,7 +49,7 @@ _UNKNOWN = {"device", "dtype", "layout", "names"}
 _NUMBERS = {"ndim", "nbytes", "itemsize", "output_nr", "_version"}
 
 
-def attribute(m: Machine, value: Value, name: str, node: ast.AST) -> Value:  # noqa: PLR0911
+def attribute(m: Machine, value: Value, name: str, node: ast.AST) -> Value:
     """An attribute of a tensor; methods become values that wait for their call."""
     state = m.tensor(value)
     if state is None:
@@ -117,12 +115,19 @@ def _grad(m: Machine, value: Value, node: ast.AST) -> Value:
     for ref, state in m.tensors(value):
         key = (ref.address, "grad")
         cell = m.cells.get(key)
-        if cell is None and state.requires_grad == NO and state.origin is not None and ref.address == m.only(value):
-            if isinstance(state.origin.node, (ast.BinOp, ast.UnaryOp)):
-                return NONE  # just computed without grad: it has no gradient
+        if (
+            cell is None
+            and state.requires_grad == NO
+            and state.origin is not None
+            and ref.address == m.only(value)
+        ) and isinstance(state.origin.node, (ast.BinOp, ast.UnaryOp)):
+            return NONE  # just computed without grad: it has no gradient
         if type(cell) is not Ref:
             cell = m.place_part(ref.address, "grad", Tensor(origin=Origin(node, ".grad")))
-            m.update(cell, lambda t, at=cell.address: t._replace(storage=frozenset({at})) if type(t) is Tensor else t)
+            m.update(
+                cell,
+                lambda t, at=cell.address: t._replace(storage=frozenset({at})) if type(t) is Tensor else t,
+            )
             m.store.set(key, cell)
             m.grads.add(cell.address)
         found.append(cell)
@@ -186,7 +191,7 @@ def set_requires_grad(m: Machine, value: Value, flag: Value, node: ast.AST) -> N
 # -- indexing
 
 
-def _index_form(m: Machine, key: Value) -> str:  # noqa: PLR0911
+def _index_form(m: Machine, key: Value) -> str:
     """Which of torch's ways of indexing a key selects; empty when that is not known."""
     kind = type(key)
     if kind is Slice:
@@ -217,7 +222,9 @@ def index(m: Machine, value: Value, key: Value, node: ast.AST) -> Value:
         return m.unknown(node, "an indexed tensor", (value,))
     form = _index_form(m, key)
     if not form and state is not None:
-        copied = perform(m, node, op.forms.get("index_tensor", op), (value, key), {}, name="[...]", tag="copy")
+        copied = perform(
+            m, node, op.forms.get("index_tensor", op), (value, key), {}, name="[...]", tag="copy"
+        )
         viewed = perform(m, node, op.forms.get("slice", op), (value,), {}, name="[...]", tag="view")
         return join(viewed, copied)
     return perform(m, node, op.forms.get(form, op), (value, key), {}, name="[...]")
@@ -240,8 +247,20 @@ def set_index(m: Machine, holder: Value, key: Value, new: Value, node: ast.AST) 
     others = (Operand("value", new, state),) if state is not None else ()
     if state is None:
         others = tuple(Operand("value", ref, held) for ref, held in held_tensors(m, new))
-    target = node.targets[0].value if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript) else None
-    edit(m, node, holder, "[...] =", others, fn=("CopySlices", "IndexPutBackward0", "CopyBackwards"), target=target)
+    target = (
+        node.targets[0].value
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript)
+        else None
+    )
+    edit(
+        m,
+        node,
+        holder,
+        "[...] =",
+        others,
+        fn=("CopySlices", "IndexPutBackward0", "CopyBackwards"),
+        target=target,
+    )
 
 
 def written_through_view(m: Machine, holder: Value, new: Value, node: ast.AST) -> None:
@@ -302,7 +321,13 @@ def call_method(m: Machine, receiver: Value, call: MethodCall) -> Value:
     if op is None:
         return m.unknown(call.node, f"the result of `{call.name}`", (receiver, *call.args))
     return perform(
-        m, call.node, op, (receiver, *call.args), call.keywords, name=f"{call.name}()", target=call.receiver_node
+        m,
+        call.node,
+        op,
+        (receiver, *call.args),
+        call.keywords,
+        name=f"{call.name}()",
+        target=call.receiver_node,
     )
 
 
@@ -356,7 +381,9 @@ def _detach_in_place(m: Machine, receiver: Value, state: Tensor, call: MethodCal
     def change(t: object) -> object:
         if type(t) is not Tensor:
             return t
-        return t._replace(requires_grad=NO, is_leaf=YES, grad_fn=NO_FN, nodes=NOTHING, leaves=NOTHING, cuts=cuts)
+        return t._replace(
+            requires_grad=NO, is_leaf=YES, grad_fn=NO_FN, nodes=NOTHING, leaves=NOTHING, cuts=cuts
+        )
 
     m.update(receiver, change)
     return receiver
@@ -445,7 +472,16 @@ def _count(m: Machine, receiver: Value, state: Tensor, call: MethodCall) -> Valu
     return Number("int")
 
 
-@method("is_floating_point", "is_complex", "is_contiguous", "is_inference", "is_shared", "is_pinned", "equal", "allclose")
+@method(
+    "is_floating_point",
+    "is_complex",
+    "is_contiguous",
+    "is_inference",
+    "is_shared",
+    "is_pinned",
+    "equal",
+    "allclose",
+)
 def _asks(m: Machine, receiver: Value, state: Tensor, call: MethodCall) -> Value:
     return Number("bool")
 
@@ -523,7 +559,14 @@ def numbers_in(m: Machine, value: Value, depth: int = 0) -> frozenset[int]:
 
 
 def combined(
-    m: Machine, site: ast.AST, words: str, inputs: list[Value], *, fn: tuple[str, ...] = (), tag: str = "", op: Op | None = None
+    m: Machine,
+    site: ast.AST,
+    words: str,
+    inputs: list[Value],
+    *,
+    fn: tuple[str, ...] = (),
+    tag: str = "",
+    op: Op | None = None,
 ) -> Ref:
     """A tensor computed from others by something that was not measured as one op, such as a distribution's log_prob."""
     operands: list[Operand] = []
@@ -553,5 +596,3 @@ def distribution_property(m: Machine, ref: Ref, content: Distribution, name: str
     if result == "no grad":
         return tensor_like(m, node, name)
     return combined(m, node, name, list(content.inputs))
-
-

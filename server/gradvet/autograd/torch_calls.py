@@ -2,9 +2,22 @@
 
 import ast
 
-from gradvet.autograd import layers
 from gradvet.autograd.calls import Call, call_value, unknown_call
-from gradvet.autograd.domain import ANY_FN, FLOAT, GRAD, INFERENCE, MAYBE, NO, NO_FN, NO_GRAD, NOTHING, YES, Alias, Origin, Tensor
+from gradvet.autograd.domain import (
+    ANY_FN,
+    FLOAT,
+    GRAD,
+    INFERENCE,
+    MAYBE,
+    NO,
+    NO_FN,
+    NO_GRAD,
+    NOTHING,
+    YES,
+    Alias,
+    Origin,
+    Tensor,
+)
 from gradvet.autograd.externals import handles
 from gradvet.autograd.graph import add_node, backward, backward_event, free, held_tensors
 from gradvet.autograd.machine import MODE, MODE_SETTER, Machine
@@ -73,7 +86,11 @@ def _set_grad_enabled(m: Machine, name: str, call: Call) -> Value:
     if m.mode == INFERENCE:
         modes = INFERENCE
     m.store.set(MODE, modes)
-    bit = 1 << len(m.setters) if call.node not in m.setters.values() else next(b for b, n in m.setters.items() if n is call.node)
+    bit = (
+        1 << len(m.setters)
+        if call.node not in m.setters.values()
+        else next(b for b, n in m.setters.items() if n is call.node)
+    )
     m.setters[bit] = call.node
     m.store.set(MODE_SETTER, bit)
     return Mode(modes, call.node)
@@ -81,7 +98,7 @@ def _set_grad_enabled(m: Machine, name: str, call: Call) -> Value:
 
 @handles("torch.is_grad_enabled")
 def _is_grad_enabled(m: Machine, name: str, call: Call) -> Value:
-    return TRUE if m.mode == GRAD else Number("bool") if m.mode & GRAD else const(False)  # noqa: FBT003
+    return TRUE if m.mode == GRAD else Number("bool") if m.mode & GRAD else const(False)
 
 
 @handles(
@@ -146,15 +163,18 @@ def _autograd_grad(m: Machine, name: str, call: Call) -> Value:
             granted = granted if makes else NO
         if granted & YES:
             add_node(m, address, "grad()", call.node, states, before=nodes)
-        else:
-            if leaves:
-                cuts |= {m.cut("grad", "autograd.grad()", call.node, leaves, nodes)}
+        elif leaves:
+            cuts |= {m.cut("grad", "autograd.grad()", call.node, leaves, nodes)}
         m.place(
             address,
             Tensor(
                 requires_grad=granted,
                 is_leaf=NO if granted == YES else MAYBE if granted == MAYBE else YES,
-                grad_fn=frozenset({ANY_FN}) if granted == YES else NO_FN | {ANY_FN} if granted == MAYBE else NO_FN,
+                grad_fn=frozenset({ANY_FN})
+                if granted == YES
+                else NO_FN | {ANY_FN}
+                if granted == MAYBE
+                else NO_FN,
                 storage=frozenset({address}),
                 nodes=frozenset({address}) if granted & YES else NOTHING,
                 leaves=leaves if granted & YES else NOTHING,
@@ -172,7 +192,14 @@ def _autograd_grad(m: Machine, name: str, call: Call) -> Value:
 # -- tensors made from other things
 
 
-@handles("torch.tensor", "torch.FloatTensor", "torch.Tensor", "torch.LongTensor", "torch.DoubleTensor", "torch.IntTensor")
+@handles(
+    "torch.tensor",
+    "torch.FloatTensor",
+    "torch.Tensor",
+    "torch.LongTensor",
+    "torch.DoubleTensor",
+    "torch.IntTensor",
+)
 def _tensor(m: Machine, name: str, call: Call) -> Value:
     keywords = call.keywords
     if name == "torch.LongTensor":
@@ -228,7 +255,11 @@ def _variable(m: Machine, name: str, call: Call) -> Value:
     state = m.tensor(source) if source is not None else None
     flag = call.argument(1, "requires_grad")
     if state is None or source is None:
-        return source if source is not None and type(source) is not Const else unknown_call(m, call, "a Variable")
+        return (
+            source
+            if source is not None and type(source) is not Const
+            else unknown_call(m, call, "a Variable")
+        )
     cuts = state.cuts
     if state.requires_grad & YES and state.is_leaf != YES:
         cuts |= {m.cut("rewrap", "Variable()", call.node, state.leaves, state.nodes)}
@@ -236,7 +267,14 @@ def _variable(m: Machine, name: str, call: Call) -> Value:
 
 
 def _leaf(
-    m: Machine, site: ast.AST, words: str, state: Tensor, flag: Value | None, cuts: frozenset[int], *, default: int
+    m: Machine,
+    site: ast.AST,
+    words: str,
+    state: Tensor,
+    flag: Value | None,
+    cuts: frozenset[int],
+    *,
+    default: int,
 ) -> Ref:
     granted = default if flag is None else (YES if flag.value else NO) if type(flag) is Const else MAYBE
     address = m.address(site, words)
@@ -264,7 +302,9 @@ def _parameter(m: Machine, name: str, call: Call) -> Value:
     if state is not None and state.requires_grad & YES and state.is_leaf != YES:
         cuts |= {m.cut("rewrap", "nn.Parameter()", call.node, state.leaves, state.nodes)}
     default = NO if name.endswith("Buffer") else YES
-    ref = _leaf(m, call.node, "nn.Parameter", state if state is not None else Tensor(), flag, cuts, default=default)
+    ref = _leaf(
+        m, call.node, "nn.Parameter", state if state is not None else Tensor(), flag, cuts, default=default
+    )
     if default == YES:
         m.update(ref, lambda t: t._replace(parameter=YES))
     return ref
@@ -310,7 +350,7 @@ def _checkpoint(m: Machine, name: str, call: Call) -> Value:
 @handles("torch.func.functional_call", "torch.nn.utils.stateless.functional_call")
 def _functional_call(m: Machine, name: str, call: Call) -> Value:
     """A module's forward with other tensors in the place of its parameters."""
-    from gradvet.autograd.tensors import combined  # noqa: PLC0415
+    from gradvet.autograd.tensors import combined
 
     ref = combined(m, call.node, "functional_call()", list(call.all_values()))
     m.update(ref, lambda t: t._replace(loose=True) if type(t) is Tensor else t)
@@ -319,7 +359,7 @@ def _functional_call(m: Machine, name: str, call: Call) -> Value:
 
 @handles("torch.is_tensor")
 def _is_tensor(m: Machine, name: str, call: Call) -> Value:
-    from gradvet.autograd.control import is_instance  # noqa: PLC0415
+    from gradvet.autograd.control import is_instance
 
     known = NO
     atoms = m.alternatives(call.args[0]) if call.args else ()
@@ -351,7 +391,9 @@ def _batch(m: Machine, row: Value, site: ast.AST, tag: str = "batch") -> Value:
     state = m.tensor(row)
     if state is not None and state.requires_grad == NO:
         address = m.address(site, tag)
-        m.place(address, Tensor(dtype=state.dtype, storage=frozenset({address}), origin=Origin(site, "a batch")))
+        m.place(
+            address, Tensor(dtype=state.dtype, storage=frozenset({address}), origin=Origin(site, "a batch"))
+        )
         return Ref(address)
     if type(row) is Number or (type(row) is Const and row.kind in ("int", "float")):
         address = m.address(site, tag)
@@ -378,13 +420,15 @@ def _same_data(m: Machine, name: str, call: Call) -> Value:
 
 @handles("torch.utils.data.random_split")
 def _split(m: Machine, name: str, call: Call) -> Value:
-    return m.new(call.node, Sequence("list", None, call.args[0] if call.args else Unknown(), nonempty=True), "split")
+    return m.new(
+        call.node, Sequence("list", None, call.args[0] if call.args else Unknown(), nonempty=True), "split"
+    )
 
 
 @handles("torch.distributions.kl_divergence", "torch.distributions.kl.kl_divergence")
 def _kl(m: Machine, name: str, call: Call) -> Value:
-    from gradvet.autograd.tensors import combined  # noqa: PLC0415
-    from gradvet.autograd.values import Distribution  # noqa: PLC0415
+    from gradvet.autograd.tensors import combined
+    from gradvet.autograd.values import Distribution
 
     inputs: list[Value] = []
     for value in call.args:
@@ -396,12 +440,18 @@ def _kl(m: Machine, name: str, call: Call) -> Value:
 
 @handles("torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_value_", "torch.nn.utils.clip_grad_norm")
 def _clip(m: Machine, name: str, call: Call) -> Value:
-    from gradvet.autograd.tensors import tensor_like  # noqa: PLC0415
+    from gradvet.autograd.tensors import tensor_like
 
     return tensor_like(m, call.node, "clip_grad_norm_()")
 
 
-@handles("torch.save", "torch.manual_seed", "torch.cuda.manual_seed_all", "torch.cuda.empty_cache", "torch.cuda.synchronize")
+@handles(
+    "torch.save",
+    "torch.manual_seed",
+    "torch.cuda.manual_seed_all",
+    "torch.cuda.empty_cache",
+    "torch.cuda.synchronize",
+)
 def _none(m: Machine, name: str, call: Call) -> Value:
     return NONE
 
@@ -465,10 +515,14 @@ def copied(m: Machine, value: Value, site: ast.AST, done: dict[int, Ref]) -> Val
             )
         case Sequence():
             items = None if content.items is None else tuple(again(item) for item in content.items)
-            content = content._replace(items=items, rest=None if content.rest is None else again(content.rest))
+            content = content._replace(
+                items=items, rest=None if content.rest is None else again(content.rest)
+            )
         case Dict():
             items_ = tuple((key, again(item)) for key, item in content.items)
-            content = content._replace(items=items_, rest=None if content.rest is None else again(content.rest))
+            content = content._replace(
+                items=items_, rest=None if content.rest is None else again(content.rest)
+            )
         case Layer():
             parameters = tuple((part, again(Ref(at)).address) for part, at in content.parameters)
             children = tuple((part, again(child)) for part, child in content.children)

@@ -193,7 +193,9 @@ class Dict(NamedTuple):
     @property
     def element(self) -> Value | None:
         """Any one of its values, or None when it is empty."""
-        return join_all([*(value for _, value in self.items), *([self.rest] if self.rest is not None else [])])
+        return join_all(
+            [*(value for _, value in self.items), *([self.rest] if self.rest is not None else [])]
+        )
 
     def get(self, key: Const) -> Value | None:
         """The value of a known key."""
@@ -295,7 +297,9 @@ def join(a: Value, b: Value) -> Value:
         if kind is Tuple:
             for at, other in enumerate(out):
                 if type(other) is Tuple and len(other.items) == len(atom.items):
-                    out[at] = Tuple(tuple(join(x, y) for x, y in zip(other.items, atom.items)), other.fields)
+                    out[at] = Tuple(
+                        tuple(join(x, y) for x, y in zip(other.items, atom.items, strict=False)), other.fields
+                    )
                     break
             else:
                 out.append(atom)
@@ -326,7 +330,7 @@ def _join_optional(a: Value | None, b: Value | None) -> Value | None:
 def _join_sequences(a: Sequence, b: Sequence) -> Sequence:
     kind = a.kind if a.kind == b.kind else "list"
     if a.items is not None and b.items is not None and len(a.items) == len(b.items):
-        items = tuple(join(x, y) for x, y in zip(a.items, b.items))
+        items = tuple(join(x, y) for x, y in zip(a.items, b.items, strict=False))
         return Sequence(kind, items, _join_optional(a.rest, b.rest), a.nonempty and b.nonempty)
     return Sequence(kind, None, _join_optional(a.element, b.element), a.nonempty and b.nonempty)
 
@@ -340,9 +344,16 @@ def _join_dicts(a: Dict, b: Dict) -> Dict:
 
 def _join_layers(a: Layer, b: Layer) -> Any:
     if a.name != b.name or a.parameters != b.parameters:
-        return Layer("", tuple({**dict(a.parameters), **dict(b.parameters)}.items()), (), _join_optional(a.rest, b.rest))
+        return Layer(
+            "",
+            tuple({**dict(a.parameters), **dict(b.parameters)}.items()),
+            (),
+            _join_optional(a.rest, b.rest),
+        )
     if [name for name, _ in a.children] == [name for name, _ in b.children]:
-        children = tuple((name, join(x, y)) for (name, x), (_, y) in zip(a.children, b.children))
+        children = tuple(
+            (name, join(x, y)) for (name, x), (_, y) in zip(a.children, b.children, strict=False)
+        )
         return Layer(a.name, a.parameters, children, _join_optional(a.rest, b.rest), a.options)
     rest = join_all([value for _, value in (*a.children, *b.children)])
     return Layer(a.name, a.parameters, (), _join_optional(_join_optional(a.rest, b.rest), rest), a.options)

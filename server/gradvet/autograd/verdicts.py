@@ -6,8 +6,8 @@ from gradvet.autograd.domain import GRAD, YES, Tensor
 from gradvet.autograd.events import AliasEdited, CutPath, DataUse, ModeStatement, Retained, UnusedGraph
 from gradvet.autograd.graph import reachable
 from gradvet.autograd.judge import Judge, Kept, ModuleCall, holder_words
-from gradvet.autograd.machine import CutInfo, Machine
 from gradvet.autograd.layers import members
+from gradvet.autograd.machine import CutInfo, Machine
 from gradvet.autograd.values import FALSE, Instance, Layer, Ref
 
 
@@ -66,10 +66,21 @@ def _retained(m: Machine, judge: Judge, parents: dict[ast.AST, ast.AST], unused:
         if kept.how == "chain" and not kept.trains and not _is_scalar(state):
             continue  # what an inference loop builds up step by step is its result, not a total
         fixable = state is not None and state.requires_grad & YES == YES
-        scalar = bool(kept.nodes & judge.roots or {n | 1 for n in kept.nodes} & judge.roots) or _is_scalar(state)
+        scalar = bool(kept.nodes & judge.roots or {n | 1 for n in kept.nodes} & judge.roots) or _is_scalar(
+            state
+        )
         m.emit(
             Retained(
-                site, kept.place.calls, state or kept.tensor, holder, kept.holder_node, kept.freed, kept.how, value, scalar, fixable
+                site,
+                kept.place.calls,
+                state or kept.tensor,
+                holder,
+                kept.holder_node,
+                kept.freed,
+                kept.how,
+                value,
+                scalar,
+                fixable,
             )
         )
 
@@ -101,10 +112,12 @@ def _is_scalar(state: Tensor | None) -> bool:
     if state is None or state.origin is None:
         return False
     node, words = state.origin.node, state.origin.text
-    bare = isinstance(node, ast.Call) and not any(k.arg in ("dim", "axis", "reduction") for k in node.keywords)
+    bare = isinstance(node, ast.Call) and not any(
+        k.arg in ("dim", "axis", "reduction") for k in node.keywords
+    )
     if words in ("mean()", "sum()") and isinstance(node, ast.Call):
         return bare and not node.args
-    return bare and (words.endswith("_loss()") or words.endswith("Loss") or words == "cross_entropy()")
+    return bare and (words.endswith(("_loss()", "Loss")) or words == "cross_entropy()")
 
 
 def _attribute_reads(m: Machine, parents: dict[ast.AST, ast.AST]) -> dict[str, bool]:
@@ -153,7 +166,9 @@ def _unused(m: Machine, judge: Judge, parents: dict[ast.AST, ast.AST]) -> set[in
         if function in seen or function in silent or isinstance(function, ast.Lambda):
             continue
         seen.add(function)
-        whole = isinstance(function, ast.FunctionDef) and function not in used and not _trains_inside(function)
+        whole = (
+            isinstance(function, ast.FunctionDef) and function not in used and not _trains_inside(function)
+        )
         m.emit(UnusedGraph(site, calls, call.tensor, evidence, function, whole))
     return unused
 
@@ -175,7 +190,10 @@ def _only_used_detached(
         for number in cuts:
             info = m.cuts[number]
             receiver = _cut_subject(info.node, parents)
-            if not isinstance(receiver, (ast.Subscript, ast.Attribute)) or _function(info.node, parents) is function:
+            if (
+                not isinstance(receiver, (ast.Subscript, ast.Attribute))
+                or _function(info.node, parents) is function
+            ):
                 continue
             if _detached_later(m, info, call):
                 return info.node
@@ -218,7 +236,8 @@ def _function(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> ast.AST | None:
 def _trains_inside(function: ast.FunctionDef) -> bool:
     """Whether the function itself runs a backward, or turns to training."""
     return any(
-        isinstance(node, ast.Attribute) and node.attr in ("backward", "step") or isinstance(node, (ast.Yield, ast.YieldFrom))
+        (isinstance(node, ast.Attribute) and node.attr in ("backward", "step"))
+        or isinstance(node, (ast.Yield, ast.YieldFrom))
         for node in ast.walk(function)
     )
 
@@ -241,21 +260,28 @@ def _data(m: Machine, judge: Judge, parents: dict[ast.AST, ast.AST]) -> None:
     for read in judge.data.values():
         together.setdefault(_statement(read.write or read.node, parents), {})[read.node] = None
         together.setdefault(_statement(read.node, parents), {})[read.node] = None
-    writing = {_statement(read.write or read.node, parents) for read in judge.data.values() if read.kind != "read"}
+    writing = {
+        _statement(read.write or read.node, parents) for read in judge.data.values() if read.kind != "read"
+    }
     for read in judge.data.values():
         node = read.node
         if read.kind == "read" and _statement(node, parents) in writing:
             continue  # the write in the same statement is what there is to say
         written = read.kind != "read"
         parent = parents.get(node)
-        init = isinstance(parent, ast.Call) and ast.unparse(parent.func).startswith(("nn.init.", "init.", "torch.nn.init."))
+        init = isinstance(parent, ast.Call) and ast.unparse(parent.func).startswith(
+            ("nn.init.", "init.", "torch.nn.init.")
+        )
         subject = node.value if isinstance(node, ast.Attribute) else None
         if subject is None and isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute):
             subject = node.targets[0].value
         computed = read.tensor.is_leaf != YES
         activation = written and not read.of_grad and (computed or read.forward) and bool(read.mode & GRAD)
         statement = _statement(read.write or node, parents)
-        plain = isinstance(statement, (ast.Assign, ast.AugAssign, ast.Expr)) and _statement(node, parents) is statement
+        plain = (
+            isinstance(statement, (ast.Assign, ast.AugAssign, ast.Expr))
+            and _statement(node, parents) is statement
+        )
         m.emit(
             DataUse(
                 node,
@@ -287,7 +313,9 @@ def _aliases(m: Machine, judge: Judge, parents: dict[ast.AST, ast.AST]) -> None:
                 continue
             seen.add(alias.node)
             m.emit(
-                AliasEdited(edit.site, edit.calls, edit.tensor, source, alias.node, edit.target, edit.saved, edit.how)
+                AliasEdited(
+                    edit.site, edit.calls, edit.tensor, source, alias.node, edit.target, edit.saved, edit.how
+                )
             )
 
 
@@ -329,7 +357,9 @@ def _rank(m: Machine, number: int) -> tuple[int, int]:
     return (_CUTTING.index(kind) if kind in _CUTTING else len(_CUTTING), number)
 
 
-def _freezes(m: Machine, judge: Judge, node: ast.AST, hidden: set[int], parents: dict[ast.AST, ast.AST]) -> bool:
+def _freezes(
+    m: Machine, judge: Judge, node: ast.AST, hidden: set[int], parents: dict[ast.AST, ast.AST]
+) -> bool:
     """Whether a `with torch.no_grad()` covers whole submodules as they were made: a way to freeze them."""
     if not isinstance(parents.get(node), ast.withitem):
         return False
@@ -384,14 +414,28 @@ def _cuts(m: Machine, judge: Judge, parents: dict[ast.AST, ast.AST]) -> None:
             result = f"`{statement.targets[0].id}`"
         m.emit(
             CutPath(
-                info.node, info.calls, info.kind, info.name, (), loss, None, False, subject, term=True, result=result
+                info.node,
+                info.calls,
+                info.kind,
+                info.name,
+                (),
+                loss,
+                None,
+                False,
+                subject,
+                term=True,
+                result=result,
             )
         )
 
 
 def _cut_subject(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> ast.AST | None:
     """What is cut: the receiver of `detach()`, or the first statement that runs without grad mode."""
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("detach", "detach_"):
+    if (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in ("detach", "detach_")
+    ):
         return node.func.value
     if isinstance(node, ast.Attribute):
         return node.value

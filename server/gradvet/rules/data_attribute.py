@@ -32,7 +32,10 @@ def check(event: DataUse) -> Iterator[Finding]:
             "and torch cannot see it",
             (
                 Note("saved", f"by {code(needs)}", needs),
-                Note("note", "`.data` has a version counter of its own, so the check that protects `.detach()` is blind here"),
+                Note(
+                    "note",
+                    "`.data` has a version counter of its own, so the check that protects `.detach()` is blind here",
+                ),
                 *called_from(event.calls),
             ),
             (),
@@ -52,7 +55,11 @@ def check(event: DataUse) -> Iterator[Finding]:
     yield Finding(
         node,
         f"this write to {name} goes through `.data`, which torch does not watch; "
-        + ("a gradient has no graph: `.data` is not needed" if event.of_grad else "write under `torch.no_grad()`"),
+        + (
+            "a gradient has no graph: `.data` is not needed"
+            if event.of_grad
+            else "write under `torch.no_grad()`"
+        ),
         called_from(event.calls),
         fixes,
     )
@@ -61,9 +68,18 @@ def check(event: DataUse) -> Iterator[Finding]:
 def _detach(event: DataUse) -> Fix:
     def change(module: Module) -> Sequence[Edit]:
         node = event.node
-        return edits.replace(module, node, f"{module.text(node.value)}.detach()") if isinstance(node, ast.Attribute) else []
+        return (
+            edits.replace(module, node, f"{module.text(node.value)}.detach()")
+            if isinstance(node, ast.Attribute)
+            else []
+        )
 
-    return Fix("Replace `.data` by `.detach()`", "the same value and storage; writes are noticed", Applicability.SAFE, change)
+    return Fix(
+        "Replace `.data` by `.detach()`",
+        "the same value and storage; writes are noticed",
+        Applicability.SAFE,
+        change,
+    )
 
 
 def _drop(event: DataUse) -> Fix:
@@ -81,10 +97,18 @@ def _no_grad(event: DataUse) -> Fix:
         header = f"with {spelled}():"
         match statement:
             case ast.Assign(targets=[ast.Attribute(attr="data") as target], value=value):
-                span, inner = module.source.span(statement), f"{module.text(target.value)}.copy_({module.text(value)})"
+                span, inner = (
+                    module.source.span(statement),
+                    f"{module.text(target.value)}.copy_({module.text(value)})",
+                )
                 margin = module.source.line(statement.lineno)[: statement.col_offset]
                 return [*imports, Edit(span, f"{header}\n{margin}    {inner}")]
-        dropped = [edit for node in event.together if isinstance(node, ast.Attribute) for edit in edits.unwrap(module, node, node.value)]
+        dropped = [
+            edit
+            for node in event.together
+            if isinstance(node, ast.Attribute)
+            for edit in edits.unwrap(module, node, node.value)
+        ]
         return [*imports, *rewrite.wrap_in_with(module, statement, header), *dropped]
 
     effect = "torch sees the write: a backward that needs the old value will raise"

@@ -15,7 +15,9 @@ from gradvet.text import Edit
 def check(event: AliasEdited) -> Iterator[Finding]:
     """Report an edit through `.detach()` that the source will show."""
     alias = event.alias
-    source = alias.func.value if isinstance(alias, ast.Call) and isinstance(alias.func, ast.Attribute) else None
+    source = (
+        alias.func.value if isinstance(alias, ast.Call) and isinstance(alias.func, ast.Attribute) else None
+    )
     name = code(source) if source is not None else "its source"
     target = code(event.target) if event.target is not None else "the detached tensor"
     message = f"{target} shares storage with {name}: this edit changes {name} too"

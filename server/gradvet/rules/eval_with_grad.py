@@ -16,10 +16,16 @@ def check(event: UnusedGraph) -> Iterator[Finding]:
     """Report a forward in eval mode whose graph no backward uses."""
     name = getattr(event.function, "name", "")
     place = f"`{name}`" if name else "this script"
-    evidence = Note("why", f"{code(event.evidence)} switches to evaluation, which does not stop autograd", event.evidence)
+    evidence = Note(
+        "why", f"{code(event.evidence)} switches to evaluation, which does not stop autograd", event.evidence
+    )
     verb = "evaluates"
-    if isinstance(event.evidence, ast.Call) and ast.unparse(event.evidence.func).endswith(("detach", "detach_")):
-        evidence = Note("why", f"what is kept of it is only ever used detached: {code(event.evidence)}", event.evidence)
+    if isinstance(event.evidence, ast.Call) and ast.unparse(event.evidence.func).endswith(
+        ("detach", "detach_")
+    ):
+        evidence = Note(
+            "why", f"what is kept of it is only ever used detached: {code(event.evidence)}", event.evidence
+        )
         verb = "computes values"
     yield Finding(
         event.node,

@@ -23,7 +23,9 @@ def check(event: CutPath) -> Iterator[Finding]:
     how = _HOW.get(event.kind, "this")
     if event.term:
         after = f" after {code(event.subject)}" if event.subject is not None else ""
-        message = f"{how}{after} makes {event.result or 'this term'} a constant in the loss: it adds no gradient"
+        message = (
+            f"{how}{after} makes {event.result or 'this term'} a constant in the loss: it adds no gradient"
+        )
         notes: tuple[Note, ...] = (Note("loss", f"the term has no effect in {code(event.loss)}", event.loss),)
     else:
         lost = ", ".join(f"{name}" for name in event.leaves[:4]) + (", ..." if len(event.leaves) > 4 else "")  # noqa: PLR2004
@@ -33,5 +35,9 @@ def check(event: CutPath) -> Iterator[Finding]:
     if event.owner is not None:
         notes = (*notes, Note("owned", f"by the optimizer {code(event.owner)}", event.owner))
     yield Finding(
-        event.node, message, (*notes, *called_from(event.calls)), (), Severity.ERROR if event.all_cut else None
+        event.node,
+        message,
+        (*notes, *called_from(event.calls)),
+        (),
+        Severity.ERROR if event.all_cut else None,
     )

@@ -23,7 +23,9 @@ def check(event: Retained) -> Iterator[Finding]:
     elif isinstance(event.node, ast.Call) and event.value is getattr(event.node.func, "value", None):
         message = f"`{event.holder}` keeps the graph of every iteration: `.clone()` copies {kept} and keeps its graph"
     elif value is None:
-        message = f"`{event.holder}` keeps the graph of every iteration: what is added still carries its graph"
+        message = (
+            f"`{event.holder}` keeps the graph of every iteration: what is added still carries its graph"
+        )
     else:
         message = f"`{event.holder}` keeps the graph of every iteration: {kept} still carries its graph when it is stored"
     stays = (

@@ -38,4 +38,6 @@ def _detach(event: ToNumpy) -> Fix:
             return edits.insert_in_chain(module, event.node, ".detach()", _CASTS)
         return edits.after(module, source, ".detach()")
 
-    return Fix("Detach before leaving torch", "the same values; the line raised before", Applicability.SAFE, change)
+    return Fix(
+        "Detach before leaving torch", "the same values; the line raised before", Applicability.SAFE, change
+    )
