@@ -25,13 +25,15 @@ OP = {
     "property", "raises_on_grad", "ret", "saves", "saves_hidden", "twice", "when",
 }  # fmt: skip
 SAMPLE, SEED = 150, 20
+pytestmark = pytest.mark.filterwarnings("ignore")  # torch deprecates some of what it is asked here
 
 
 @pytest.fixture(scope="module")
 def measure() -> Iterator[ModuleType]:
     """The tool that made the file; it needs torch."""
-    pytest.importorskip("torch")
+    torch = pytest.importorskip("torch")
     pytest.importorskip("expecttest")
+    torch.set_num_threads(1)  # the examples are tiny
     sys.path.insert(0, str(ROOT))
     import tools.measure.build
 
@@ -47,6 +49,15 @@ def test_a_sample_of_names_still_behaves_as_the_file_says(measure: ModuleType) -
         pytest.skip(f"the file speaks of torch {FILE['meta']['torch']}")
     drift = measure.drift(FILE, measure.sample(FILE, SAMPLE, SEED))
     assert not drift, "\n".join(drift)
+
+
+def test_the_records_hold_for_calls_they_were_not_made_from(measure: ModuleType) -> None:
+    """The operator database has many more samples than the few that were measured in full."""
+    from tools.measure import wide
+
+    calls, found = wide.contradictions(load(), wide.names(SAMPLE, SEED))
+    assert calls > SAMPLE
+    assert not found, "\n".join(found)
 
 
 def test_the_file_covers_torchs_own_operator_database(measure: ModuleType) -> None:

@@ -43,12 +43,12 @@ def observe(case: Case) -> Seen:
         if not isinstance(together, Run):
             grads = set(list(alone)[:1])
             together = run(case, grads)
-        seen.outs = {p: _output(together, t) for p, t in together.outs}
+        seen.outs = {p: output(together, t) for p, t in together.outs}
         seen.no_grad_inside = _no_grad_inside(case, grads)
         seen.leaf_ok = bool(seen.mutates) and _allowed_on_leaves(case, seen.mutates)
         moved = attempt(lambda: run(case, grads, lambda t, _: transposed(t)))
         if isinstance(moved, Run):
-            seen.reordered = {p: _output(moved, t) for p, t in moved.outs}
+            seen.reordered = {p: output(moved, t) for p, t in moved.outs}
         if _any_grad(together):
             probe_backward(case, seen, grads, [p for p, done in alone.items() if _any_grad(done)])
             zero_gradients(case, seen, grads)
@@ -73,7 +73,8 @@ def _any_grad(done: Run) -> bool:
     return any(t.requires_grad for _, t in done.outs)
 
 
-def _output(done: Run, tensor: torch.Tensor) -> Out:
+def output(done: Run, tensor: torch.Tensor) -> Out:
+    """How one output of a run stands to its inputs and to autograd."""
     key, origin = storage(tensor), None
     for path, given in done.inputs.tensors:
         if given is tensor or (key is not None and storage(given) == key):

@@ -15,15 +15,15 @@ from torch.testing._internal.opinfo.core import OpInfo, SampleInput
 
 from tools.measure.copies import Case
 from tools.measure.names import is_operation, is_public, resolve
-from tools.measure.signature import argument_names, given, parameters
+from tools.measure.signature import argument_names, given, kind_of, parameters
 
-SAMPLES = 6
+SAMPLES, MOST = 6, 10
 # Arguments that make a call another one.
 FORMS = (
     ("inplace", "true", "inplace"),
     ("training", "false", "eval"),
     ("train", "false", "eval"),
-    ("dtype", "other", "dtype"),
+    ("dtype", "other", "dtype"),  # but not of `to`, whose every argument is one
     ("rounding_mode", "str", "rounding"),
 )
 DTYPES = (torch.float64, torch.float32, torch.int64, torch.bool, torch.complex128)
@@ -71,35 +71,69 @@ def index() -> dict[str, list[OpInfo]]:
 
 def cases(name: str) -> Iterator[Case]:
     """The sample calls of a public name, from every entry that exercises it."""
-    for op in _real(index().get(name, [])):
+    for op in real_entries(name):
         for sample in samples(entry(op)):
-            made = _case(name, op, sample)
+            made = case_of(name, op, sample)
             if made is not None:
                 yield made
 
 
-def _real(ops: list[OpInfo]) -> list[OpInfo]:
-    """Without entries for complex tensors only, where there are others."""
-    return [op for op in ops if (_dtype(op) or DTYPES[0]).is_complex is False] or ops
+def real_entries(name: str) -> list[Any]:
+    """The entries of a name, without those for complex tensors only where there are others."""
+    ops = index().get(name, [])
+    return [op for op in ops if (dtype_of(op) or DTYPES[0]).is_complex is False] or ops
+
+
+def set_seed(seed: int) -> None:
+    """Seed the three generators that samples are drawn from."""
+    torch.manual_seed(seed)
+    random.seed(seed)
+    np.random.seed(seed)  # noqa: NPY002
 
 
 @lru_cache(maxsize=64)
 def samples(wanted: str) -> tuple[SampleInput, ...]:
     """A few samples of an entry, spread over all it offers, the same at every run."""
     op: Any = next(o for o in op_db if entry(o) == wanted)
-    seed = zlib.crc32(wanted.encode())
-    torch.manual_seed(seed)
-    random.seed(seed)
-    np.random.seed(seed)  # noqa: NPY002
-    dtype = _dtype(op)
+    set_seed(zlib.crc32(wanted.encode()))
+    dtype = dtype_of(op)
     if dtype is None:
         return ()
     offered = list(itertools.islice(op.sample_inputs("cpu", dtype, requires_grad=False), 80))
     full = [s for s in offered if all(t.numel() for t in _tensors((s.input, s.args, s.kwargs)))] or offered
-    return tuple(full[:: max(1, len(full) // SAMPLES)][:SAMPLES])
+    return tuple(_varied(full))
 
 
-def _dtype(op: Any) -> torch.dtype | None:
+def _varied(samples: list[SampleInput]) -> list[SampleInput]:
+    """A few samples spread over all, and those that bring two kinds of argument together for the first time.
+
+    Otherwise a condition of a form might rest on a coincidence: `ceil_mode` that is always given with
+    `return_indices`.
+    """
+    taken = dict(enumerate(samples)) if len(samples) <= SAMPLES else {}
+    met: set[tuple[str, str]] = set()
+    pairs = [_pairs(sample) for sample in samples]
+    while len(taken) < min(MOST, len(samples)):
+        best = max(range(len(samples)), key=lambda i: (len(pairs[i] - met), -i))
+        if not pairs[best] - met:
+            break
+        met |= pairs[best]
+        taken[best] = samples[best]
+    for i in range(0, len(samples), max(1, len(samples) // SAMPLES)):
+        if len(taken) < SAMPLES:
+            taken[i] = samples[i]
+    return [taken[i] for i in sorted(taken)]
+
+
+def _pairs(sample: SampleInput) -> set[tuple[str, str]]:
+    positional = {str(i): kind_of(value) for i, value in enumerate((sample.input, *sample.args))}
+    kinds = positional | {key: kind_of(value) for key, value in sample.kwargs.items()}
+    words = [f"{name}={kind}" for name, kind in sorted(kinds.items())]
+    return set(itertools.product(words, words))
+
+
+def dtype_of(op: Any) -> torch.dtype | None:
+    """The dtype to measure an entry with: float where it has a gradient."""
     supported = set(op.supported_dtypes("cpu"))
     trained = set(op.supported_backward_dtypes("cpu")) if op.supports_autograd else set()
     for dtype in (*(d for d in DTYPES[:2] if d in trained), *DTYPES):
@@ -118,7 +152,8 @@ def _tensors(value: Any) -> Iterator[torch.Tensor]:
         yield from _tensors(list(value.values()))
 
 
-def _case(name: str, op: OpInfo, sample: SampleInput) -> Case | None:
+def case_of(name: str, op: OpInfo, sample: SampleInput) -> Case | None:
+    """The call of a public name that a sample stands for, where there is one."""
     public: Any = resolve(name)
     args, kwargs = (sample.input, *sample.args), dict(sample.kwargs)
     base = name.rpartition(".")[2]
@@ -132,7 +167,7 @@ def _case(name: str, op: OpInfo, sample: SampleInput) -> Case | None:
         return None
     call: Callable[..., Any] = public if callable(public) else lambda self: getattr(self, base)
     given_kinds = given(name, args, kwargs)
-    form = next((form for p, kind, form in FORMS if given_kinds.get(p) == kind), "")
+    form = next((form for p, kind, form in FORMS if given_kinds.get(p) == kind and base != "to"), "")
     promotes = any(isinstance(v, float) for v in (*args, *kwargs.values()))
     names = tuple(argument_names(name, args))
     return Case(name, call, args, kwargs, names, parameters(name), form, given_kinds, promotes)

@@ -20,12 +20,12 @@ def probe_backward(case: Case, seen: Seen, grads: Collection[str], alone: list[s
     for source in alone or [""]:
         only = {source} if source else grads
         needer = parameter(source)
-        roots = _roots(case, only)
+        shape = run(case, only)
+        roots = _roots(case, only, len(shape.outs))
         seen.no_backward[needer] = seen.no_backward.get(needer, False) or not roots
         if not roots:
             continue
         seen.probed = True
-        shape = run(case, only)
         for i, (path, tensor) in enumerate(shape.inputs.tensors[:MOST_OPERANDS]):
             if tensor.numel() and _notices(case, only, roots, partial(_input, i)):
                 seen.saves_in.setdefault(parameter(path), set()).add(needer)
@@ -34,16 +34,17 @@ def probe_backward(case: Case, seen: Seen, grads: Collection[str], alone: list[s
                 seen.saves_out.setdefault(path, set()).add(needer)
     if seen.probed:
         seen.hidden = _keeps_hidden(case, grads)
-        roots = _roots(case, grads)
-        again = _some(run(case, grads), roots)
+        done = run(case, grads)
+        roots = _roots(case, grads, len(done.outs))
+        again = _some(done, roots)
         if roots and attempt(lambda: backward(again)) is None:
             error = attempt(lambda: backward(again))
             seen.twice = FREED in str(error) if isinstance(error, Exception) else False
 
 
-def _roots(case: Case, grads: Collection[str]) -> list[int]:
+def _roots(case: Case, grads: Collection[str], count: int) -> list[int]:
     """The outputs to go back from: all, or where that is refused those that can be gone back from alone."""
-    every = list(range(len(run(case, grads).outs)))
+    every = list(range(count))
     choices = [every, *([i] for i in every[:MOST_OUTPUTS] if len(every) > 1)]
     return next((roots for roots in choices if _goes_back(run(case, grads), roots)), [])
 
@@ -96,9 +97,10 @@ def zero_gradients(case: Case, seen: Seen, grads: Collection[str]) -> None:
     """Mark the outputs whose gradients are all zero, under several random states."""
     for path, before in list(seen.outs.items()):
         if before.grad and not before.leaf and not before.empty:
-            found = [_is_zero(run(case, grads, seed=seed), path) for seed in range(SEEDS)]
-            known = [zero for zero in found if zero is not None]
-            seen.outs[path] = replace(before, zero=all(known) if known else None)
+            zero = _is_zero(run(case, grads), path)
+            for seed in range(1, SEEDS if zero else 0):
+                zero = zero and _is_zero(run(case, grads, seed=seed), path) is not False
+            seen.outs[path] = replace(before, zero=zero)
 
 
 def _is_zero(done: Run, path: str) -> bool | None:

@@ -97,11 +97,20 @@ def _positional(call: Callable[..., Any]) -> tuple[str, ...]:
 def _python(value: object) -> tuple[str, ...]:
     if not inspect.isfunction(value):
         return ()
+    value = _dispatched(value)
     try:
         names = _positional(value)
     except (TypeError, ValueError):
         return ()
-    return () if names in ((), ("*args",)) else names  # *args: a dispatcher that hides its two targets
+    return () if names in ((), ("*args",)) else names
+
+
+def _dispatched(value: Callable[..., Any]) -> Callable[..., Any]:
+    """`F.max_pool2d` chooses between two functions by `return_indices`: take the one that lists it."""
+    cells = [cell.cell_contents for cell in value.__closure__ or ()]
+    targets = [c for c in cells if inspect.isfunction(c)]
+    hidden = "arg_name" in value.__code__.co_freevars and bool(targets)
+    return max(targets, key=lambda f: len(inspect.signature(f).parameters)) if hidden else value
 
 
 @cache

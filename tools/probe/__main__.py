@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from tools.probe.client import SECONDS, Prober, read_program
+from tools.probe.client import SECONDS, probing, read_program
 from tools.probe.observed import Observation, Program
 
 
@@ -18,7 +18,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=SECONDS, help="how long the program may run")
     options = parser.parse_args()
     program = read_program(options.file)
-    with Prober(options.seconds) as prober:
+    with probing(options.seconds) as prober:
         observation = prober.probe(program)
     if options.json:
         print(json.dumps(observation.to_json(), indent=1))

@@ -1,71 +1,64 @@
 """The near side: starts a worker, hands it programs and reads what they showed. Knows no torch."""
 
+import contextlib
 import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from types import TracebackType
 from typing import IO
 
 from tools.probe.observed import Observation, Program
 
 SECONDS = 60.0
 _ROOT = Path(__file__).parents[2]
-_SURROUNDINGS = {"MPLBACKEND": "Agg", "OMP_NUM_THREADS": "1", "PYTHONPATH": str(_ROOT), "PYTHONWARNINGS": "ignore"}
+_SURROUNDINGS = {
+    "MPLBACKEND": "Agg",
+    "OMP_NUM_THREADS": "1",
+    "PYTHONPATH": str(_ROOT),
+    "PYTHONWARNINGS": "ignore",
+}
 
 
 class Prober:
-    """Runs programs one after the other; a context manager."""
+    """Runs programs one after the other in a worker that is there; see `probing`."""
 
-    def __init__(self, seconds: float = SECONDS) -> None:
-        """`seconds` is how long each program may run."""
+    def __init__(self, jobs: IO[str], answers: IO[str], seconds: float) -> None:
+        """Speak to a worker by its pipes; each program may run for so many seconds."""
+        self._jobs = jobs
+        self._answers = answers
         self._seconds = seconds
-        self._worker: subprocess.Popen[str] | None = None
+        self._answer()  # torch has been imported
 
     def probe(self, program: Program) -> Observation:
         """What a program showed under torch."""
-        into, out = self._pipes()
-        into.write(json.dumps({"program": asdict(program), "seconds": self._seconds}) + "\n")
-        into.flush()
-        line = out.readline()
+        self._jobs.write(json.dumps({"program": asdict(program), "seconds": self._seconds}) + "\n")
+        self._jobs.flush()
+        return Observation.from_json(json.loads(self._answer()))
+
+    def _answer(self) -> str:
+        line = self._answers.readline()
         if not line:
-            message = "the worker of the probe ended; can it import torch?"
-            raise RuntimeError(message)
-        return Observation.from_json(json.loads(line))
+            raise RuntimeError("the worker of the probe ended; can it import torch?")
+        return line
 
-    def _pipes(self) -> tuple[IO[str], IO[str]]:
-        if self._worker is None:
-            self._worker = subprocess.Popen(
-                [sys.executable, "-m", "tools.probe.worker"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                encoding="utf-8",
-                cwd=_ROOT,
-                env={**os.environ, **_SURROUNDINGS},
-            )
-            assert self._worker.stdout is not None
-            self._worker.stdout.readline()
-        assert self._worker.stdin is not None
-        assert self._worker.stdout is not None
-        return self._worker.stdin, self._worker.stdout
 
-    def close(self) -> None:
-        """End the worker."""
-        if self._worker is not None:
-            self._worker.communicate()
-            self._worker = None
-
-    def __enter__(self) -> "Prober":
-        """The worker starts with the first program."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """End the worker."""
-        self.close()
+@contextlib.contextmanager
+def probing(seconds: float = SECONDS) -> Iterator[Prober]:
+    """A prober, as long as it is needed; `seconds` is how long each program may run."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "tools.probe.worker"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        encoding="utf-8",
+        cwd=_ROOT,
+        env={**os.environ, **_SURROUNDINGS},
+    ) as worker:
+        if worker.stdin is None or worker.stdout is None:  # they are pipes, but mypy cannot know
+            return
+        yield Prober(worker.stdin, worker.stdout, seconds)
 
 
 def read_program(path: Path) -> Program:

@@ -13,7 +13,7 @@ from pathlib import Path
 _ROOT = Path(__file__).parents[2]
 sys.path.append(str(_ROOT / "server"))
 
-from tools.probe.client import SECONDS, Prober, read_program  # noqa: E402
+from tools.probe.client import SECONDS, probing, read_program  # noqa: E402
 from tools.probe.false_alarms import FalseAlarm, false_alarms  # noqa: E402
 from tools.probe.judgement import Judgement, judge  # noqa: E402
 from tools.probe.observed import Observation, Program  # noqa: E402
@@ -27,7 +27,7 @@ def main() -> int:
     parser.add_argument("--missing", type=int, default=12, metavar="N", help="show the N commonest reasons")
     options = parser.parse_args()
     total = Total()
-    with Prober(options.seconds) as prober:
+    with probing(options.seconds) as prober:
         for path in files(options.paths):
             program = read_program(path)
             observation = prober.probe(program)
@@ -60,7 +60,7 @@ class Total:
         try:
             judgement = judge(program, observation)
             alarms = false_alarms(program, observation)
-        except Exception:  # noqa: BLE001  a dry run that fails is reported like any other fault
+        except Exception:  # a dry run that fails is reported like any other fault
             self.crashes += 1
             yield f"{program.path}: the dry run failed\n{traceback.format_exc()}"
             return

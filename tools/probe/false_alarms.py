@@ -4,16 +4,17 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gradvet.analysis import Diagnostic, analyze
+from gradvet.analysis import Analysis, Diagnostic, analyze
 from gradvet.finding import Severity
 from gradvet.syntax.parse import Module
 from gradvet.text import Source
-
 from tools.probe.instrument import place
 from tools.probe.observed import Observation, Program
 
 SILENT_FAULTS = frozenset({"data-attribute", "graph-retained", "gradient-cut", "detached-alias-edited"})
 """Rules whose errors are faults that torch keeps silent about, so that a clean run disproves nothing."""
+
+_SWALLOWING = ("suppress", "raises")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +43,15 @@ def false_alarms(program: Program, observation: Observation) -> list[FalseAlarm]
         for found in analysis.diagnostics
         if found.severity is Severity.ERROR
         and found.rule.name not in SILENT_FAULTS
-        and _ran(analysis.module, found, observation)
+        and _ran(analysis, found, observation)
     ]
 
 
-def _ran(module: Module, found: Diagnostic, observation: Observation) -> bool:
-    """Whether a place was run, outside of any `try` that might have swallowed what it raised."""
+def _ran(analysis: Analysis, found: Diagnostic, observation: Observation) -> bool:
+    """Whether a place was run where nothing could have swallowed what it raised."""
     return any(
-        place(node) in observation.seen and not _guarded(module, node) for node in _expressions(module, found)
+        place(node) in observation.seen and not _swallowed(analysis.module, node)
+        for node in _expressions(analysis.module, found)
     )
 
 
@@ -61,12 +63,15 @@ def _expressions(module: Module, found: Diagnostic) -> Iterator[ast.expr]:
                 yield node
 
 
-def _guarded(module: Module, node: ast.AST) -> bool:
+def _swallowed(module: Module, node: ast.AST) -> bool:
+    """Whether an exception here may be caught: by a `try`, or by `suppress` and its kin."""
     while node in module.parents:
         parent = module.parents[node]
         if isinstance(parent, ast.Try) and parent.handlers and node in parent.body:
             return True
-        if isinstance(parent, ast.With) and any("suppress" in module.text(item) or "raises" in module.text(item) for item in parent.items if hasattr(item, "lineno")):
-            return True
+        if isinstance(parent, ast.With):
+            managers = [ast.unparse(item.context_expr) for item in parent.items]
+            if any(word in manager for manager in managers for word in _SWALLOWING):
+                return True
         node = parent
     return False

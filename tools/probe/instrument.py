@@ -7,6 +7,7 @@ tracebacks, docstrings and `from __future__` stay what they were. Left alone are
 
 import ast
 import sys
+from typing import Any
 
 from tools.probe.observed import Range
 
@@ -19,9 +20,9 @@ _F_STRING_PLACES = sys.version_info >= (3, 12)
 
 def place(node: ast.expr) -> Range:
     """Where an expression stands."""
-    assert node.end_lineno is not None
-    assert node.end_col_offset is not None
-    return Range(node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)
+    return Range(
+        node.lineno, node.col_offset, node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
+    )
 
 
 class Instrument(ast.NodeTransformer):
@@ -31,27 +32,23 @@ class Instrument(ast.NodeTransformer):
         """Start with no expression seen."""
         self.places: list[Range] = []
 
-    def visit(self, node: ast.AST) -> ast.AST:
+    def visit(self, node: ast.AST) -> Any:
         """The node with its parts rewritten, inside a call of the recorder if it is a loaded expression."""
-        if not isinstance(node, ast.expr):
-            return super().visit(node)  # type: ignore[no-any-return]
+        if not isinstance(node, ast.expr) or not _watched(node):
+            return super().visit(node)
         number = len(self.places)
-        watched = _watched(node)
-        if watched:
-            self.places.append(place(node))
-        inner = super().visit(node)
-        assert isinstance(inner, ast.expr)
-        return _see(number, inner, node) if watched else inner
+        self.places.append(place(node))
+        return _see(number, super().visit(node), node)
 
     def visit_Call(self, node: ast.Call) -> ast.Call:
         """The callee stays bare, but what its attribute is taken of is seen."""
         if isinstance(node.func, ast.Attribute):
-            node.func.value = self._expression(node.func.value)
+            node.func.value = self.visit(node.func.value)
         elif not isinstance(node.func, ast.Name):
-            node.func = self._expression(node.func)
-        node.args = [self._expression(argument) for argument in node.args]
+            node.func = self.visit(node.func)
+        node.args = [self.visit(argument) for argument in node.args]
         for keyword in node.keywords:
-            keyword.value = self._expression(keyword.value)
+            keyword.value = self.visit(keyword.value)
         return node
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:
@@ -60,11 +57,13 @@ class Instrument(ast.NodeTransformer):
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         """Body and defaults, not decorators and annotations."""
-        return self._function(node)
+        self.visit(node.args)
+        return self._body(node)
 
     def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
         """Body and defaults, not decorators and annotations."""
-        return self._function(node)
+        self.visit(node.args)
+        return self._body(node)
 
     def visit_arg(self, node: ast.arg) -> ast.AST:
         """An argument holds nothing but an annotation."""
@@ -72,47 +71,33 @@ class Instrument(ast.NodeTransformer):
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
         """Target and value, not the annotation."""
-        node.target = self.visit(node.target)  # type: ignore[assignment]
+        node.target = self.visit(node.target)
         if node.value is not None:
-            node.value = self._expression(node.value)
+            node.value = self.visit(node.value)
         return node
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
         """The body; bases and decorators are no tensors."""
-        node.body = [self._statement(statement) for statement in node.body]
-        return node
+        return self._body(node)
 
     def visit_match_case(self, node: ast.match_case) -> ast.AST:
         """Guard and body; the pattern must stay a pattern."""
         if node.guard is not None:
-            node.guard = self._expression(node.guard)
-        node.body = [self._statement(statement) for statement in node.body]
-        return node
+            node.guard = self.visit(node.guard)
+        return self._body(node)
 
     def visit_TypeAlias(self, node: ast.AST) -> ast.AST:
         """A type alias holds no tensors."""
         return node
 
-    def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.AST:
-        self.visit(node.args)
-        node.body = [self._statement(statement) for statement in node.body]
-        return node
-
-    def _expression(self, node: ast.expr) -> ast.expr:
-        seen = self.visit(node)
-        assert isinstance(seen, ast.expr)
-        return seen
-
-    def _statement(self, node: ast.stmt) -> ast.stmt:
-        seen = self.visit(node)
-        assert isinstance(seen, ast.stmt)
-        return seen
+    def _body(self, node: Any) -> ast.AST:
+        node.body = [self.visit(statement) for statement in node.body]
+        return node  # type: ignore[no-any-return]
 
 
 def _watched(node: ast.expr) -> bool:
-    return not isinstance(node, _NEVER_TENSORS) and not isinstance(
-        getattr(node, "ctx", None), (ast.Store, ast.Del)
-    )
+    stored = isinstance(getattr(node, "ctx", None), (ast.Store, ast.Del))
+    return not stored and not isinstance(node, _NEVER_TENSORS)
 
 
 def _see(number: int, value: ast.expr, at: ast.expr) -> ast.Call:

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from gradvet.autograd.domain import ANY_FN, MAYBE, NO, YES, Tensor, truth_word
+from gradvet.autograd.reasons import States
 from gradvet.autograd.run import run
 from gradvet.syntax.parse import Module, parse
 from gradvet.text import Source
-
 from tools.probe.instrument import place
 from tools.probe.observed import Observation, Program, Range, Seen, State
 from tools.probe.visits import Visits, watching
@@ -66,8 +66,10 @@ def judge(program: Program, observation: Observation) -> Judgement:
     """Run the program dry and compare; what the dry run raises is raised."""
     module = parse(Source(program.path, program.text))
     with watching() as visits:
-        facts = run(module)
-    return compare(module, {node: facts.states.tensor(node) for node in facts.states}, visits, observation)
+        states = run(module).states
+    if not isinstance(states, States):
+        raise TypeError("the dry run keeps its states in another way")
+    return compare(module, {node: states.tensor(node) for node in states}, visits, observation)
 
 
 def compare(
@@ -95,8 +97,8 @@ def compare(
 
 def _told(module: Module, against: Mapping[ast.expr, list[tuple[str, str, str]]]) -> Iterator[Contradiction]:
     for node, found in against.items():
-        parts = [part for part in ast.walk(node) if part is not node and part in against]
-        inherited = {words[0] for part in parts for words in against[part]}
+        parts = [part for part in ast.walk(node) if isinstance(part, ast.expr) and part is not node]
+        inherited = {words[0] for part in parts for words in against.get(part, ())}
         text = " ".join(module.text(node).split())
         for name, observed, said in found:
             root = not isinstance(node, ast.Name) and name not in inherited

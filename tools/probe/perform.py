@@ -24,10 +24,10 @@ def perform(program: Program, seconds: float, deliver: Callable[[Observation], N
 
     At the time limit the process is left at once, since Python cannot stop a running thread.
     """
+    rewriting = Instrument()
     try:
-        rewriting = Instrument()
-        tree = rewriting.visit(ast.parse(program.text, program.path))
-        code = compile(tree, program.path, "exec", dont_inherit=True)  # type: ignore[arg-type]
+        tree: ast.Module = rewriting.visit(ast.parse(program.text, program.path))
+        code = compile(tree, program.path, "exec", dont_inherit=True)
     except (SyntaxError, ValueError) as error:
         deliver(Observation({}, Failure(type(error).__name__, str(error), getattr(error, "lineno", None))))
         return
@@ -41,6 +41,7 @@ def perform(program: Program, seconds: float, deliver: Callable[[Observation], N
     alarm.daemon = True
     alarm.start()
     failure = _execute(program, code, recorder)
+    _wait_for_threads()
     alarm.cancel()
     deliver(Observation(recorder.seen(), failure))
 
@@ -52,9 +53,9 @@ def _execute(program: Program, code: types.CodeType, recorder: Recorder) -> Fail
     sys.modules["__main__"] = main
     setattr(builtins, SEE, recorder.see)
     try:
-        exec(code, vars(main))
+        exec(code, vars(main))  # noqa: S102  that is what it is for
     except SystemExit as error:
-        return None if error.code in (None, 0) else _failure(error, program)
+        return None if error.code in {None, 0} else _failure(error, program)
     except BaseException as error:
         return _failure(error, program)
     return None
@@ -65,12 +66,20 @@ def _prepare(program: Program) -> None:
     sys.argv = [program.path]
     sys.path.insert(0, program.folder)
     # `inspect.getsource` has to find the text, though it may not be on disk.
-    linecache.cache[program.path] = (len(program.text), None, program.text.splitlines(True), program.path)
+    lines = program.text.splitlines(keepends=True)
+    linecache.cache[program.path] = (len(program.text), None, lines, program.path)
     warnings.simplefilter("ignore")
     torch.manual_seed(0)
     random.seed(0)
     if "numpy" in sys.modules:
         sys.modules["numpy"].random.seed(0)
+
+
+def _wait_for_threads() -> None:
+    """Python waits for them too, before it exits."""
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread() and not thread.daemon:
+            thread.join()
 
 
 def _failure(error: BaseException, program: Program) -> Failure:

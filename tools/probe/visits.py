@@ -1,8 +1,9 @@
-"""What the dry run made of the expressions that it does not take for tensors: a look over its shoulder."""
+"""What the dry run made of every expression, be it a tensor or not: a look over its shoulder."""
 
 import ast
 from collections.abc import Iterator
 from contextlib import contextmanager
+from unittest.mock import patch
 
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.values import Opaque, Ref, Unknown, Value, atoms
@@ -12,7 +13,7 @@ Visits = dict[ast.expr, set[str]]
 
 @contextmanager
 def watching() -> Iterator[Visits]:
-    """While it is on, what each expression evaluates to is noted, in words, whatever it is."""
+    """While it is on, what each expression evaluates to is noted, in words."""
     visits: Visits = {}
     evaluate = Machine.eval
 
@@ -21,15 +22,12 @@ def watching() -> Iterator[Visits]:
         visits.setdefault(node, set()).update(_kind(machine, atom) for atom in atoms(value))
         return value
 
-    Machine.eval = watched  # type: ignore[method-assign]
-    try:
+    with patch.object(Machine, "eval", watched):
         yield visits
-    finally:
-        Machine.eval = evaluate  # type: ignore[method-assign]
 
 
 def _kind(machine: Machine, atom: Value) -> str:
-    content = machine.cells.get(atom.address) if type(atom) is Ref else atom
-    if type(content) in (Unknown, Opaque):
+    content: object = machine.cells.get(atom.address) if type(atom) is Ref else atom
+    if isinstance(content, (Unknown, Opaque)):
         return f"unknown: {content.reason or 'for no known reason'}"
     return type(content).__name__

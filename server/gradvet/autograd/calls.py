@@ -258,7 +258,7 @@ def _run_body(m: Machine, function: Function, frame: Frame, taker: Callable[[Val
     before = m.mode
     depth = len(m.mode_nodes)
     for mode in function.modes:
-        m.store.set(MODE, mode.modes)
+        m.store.set(MODE, mode.after(m.mode))
         m.mode_nodes.append(mode.node)
     frame.base = m.store.mark()
     if isinstance(node, ast.Lambda):

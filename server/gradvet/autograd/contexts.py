@@ -37,7 +37,7 @@ def run_with(m: Machine, node: ast.With, at: int) -> bool:
     if kind is Mode:
         m.mode_nodes.append(item.context_expr)
         try:
-            return _in_mode(m, manager.modes, before, lambda: body(manager))
+            return _in_mode(m, manager.after(before), before, lambda: body(manager))
         finally:
             m.mode_nodes.pop()
     if kind is Managed and manager.call.function.node is not None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from gradvet.autograd.domain import MAYBE, NO, NOTHING, YES, Node, Origin, Tensor
 from gradvet.autograd.events import Backward, Cut
 from gradvet.autograd.machine import Machine
-from gradvet.autograd.values import FALSE, Const, Dict, Instance, Opaque, Ref, Sequence, Tuple, Value, atoms
+from gradvet.autograd.values import FALSE, NONE, Const, Dict, Instance, Opaque, Ref, Sequence, Tuple, Value, atoms
 
 MOST_NODES = 4000
 MOST_DEEP = 6
@@ -67,6 +67,16 @@ def reachable(m: Machine, roots: frozenset[int]) -> dict[int, Node]:
             found[address] = node
             stack.extend(node.inputs)
     return found
+
+
+def saves_graph(m: Machine, roots: frozenset[int]) -> bool:
+    """Whether a gradient from here surely has a graph of its own: some op saved a tensor that requires grad."""
+    for node in reachable(m, roots).values():
+        for storage, _ in node.saved:
+            state = m.cells.get(storage)
+            if type(state) is Tensor and state.requires_grad == YES:
+                return True
+    return False
 
 
 def free(m: Machine, roots: frozenset[int], *, certain: bool, keep: bool) -> dict[int, Node]:
@@ -147,6 +157,8 @@ def backward(
         found = free(m, state.nodes, certain=len(states) == 1 and state.requires_grad == YES, keep=keeps)
         if create is not None and create != FALSE:
             _gradients_with_graph(m, site, state, certain=_is_true(create))
+        else:
+            _gradients(m, site, state, certain=len(states) == 1 and state.requires_grad == YES)
         freed_before = {node.node for node in found.values() if node.freed == YES and node.keeps == YES}
         if m.judge is not None:
             m.judge.reached(state.leaves, state.cuts, site)
@@ -182,10 +194,22 @@ def backward_event(
     return Backward(site, m.where(), root, m.mode, how, retains, freed, source, cuts)
 
 
+def _gradients(m: Machine, site: ast.AST, root: Tensor, *, certain: bool) -> None:
+    """The leaves that a backward reaches have a gradient from now on: a tensor without a graph."""
+    for leaf in root.leaves:
+        ref = m.place_part(leaf, "gradient", Tensor(view=MAYBE, origin=Origin(site, ".grad")))
+        if m.cells[ref.address].storage == NOTHING:
+            m.store.set(ref.address, m.cells[ref.address]._replace(storage=frozenset({ref.address})))
+        m.grads.add(ref.address)
+        key = (leaf, "grad")
+        before = m.cells.get(key)
+        m.store.set(key, ref if certain and not leaf & 1 else m.store.union((before if before is not None else NONE, ref)))
+
+
 def _gradients_with_graph(m: Machine, site: ast.AST, root: Tensor, *, certain: bool) -> None:
     """`create_graph=True`: the gradients that leaves get have a graph of their own."""
     for leaf in root.leaves:
-        ref = m.place_part(leaf, "grad", Tensor(storage=frozenset({leaf})))
+        ref = m.place_part(leaf, "gradient", Tensor(storage=frozenset({leaf})))
         m.store.set((leaf, "grad"), ref)
         m.grads.add(ref.address)
         state = Tensor(

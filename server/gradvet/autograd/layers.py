@@ -1,14 +1,15 @@
 """Modules: making them, their parameters and children, calling them."""
 
 import ast
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from gradvet.autograd.calls import MAKE_BASE, Call, ClassInfo, call_value, find_in_class
-from gradvet.autograd.domain import FLOAT, NO, YES, Origin, Tensor, join_tensors
+from gradvet.autograd.domain import FLOAT, MAYBE, NO, YES, Origin, Tensor, join_tensors
 from gradvet.autograd.graph import held_tensors
 from gradvet.autograd.knowledge import load
 from gradvet.autograd.machine import Machine
-from gradvet.autograd.operations import Inputs, Operand, bind, carried, computed, in_mode, results
+from gradvet.autograd.operations import Inputs, Operand, bind, carried, computed, in_mode, made_in, mutate, results
 from gradvet.autograd.values import (
     FALSE,
     NONE,
@@ -39,7 +40,7 @@ _LISTS = {"torch.nn.ModuleList", "torch.nn.ParameterList"}
 _DICTS = {"torch.nn.ModuleDict", "torch.nn.ParameterDict"}
 _CONTAINERS = _LISTS | _DICTS | {"torch.nn.Sequential"}
 
-_HOOKS = ("register_forward_hook", "register_forward_pre_hook")
+_HOOKS = ("register_forward_hook", "register_forward_pre_hook", "register_full_backward_hook")
 
 MODULE_METHODS = {
     "parameters", "named_parameters", "modules", "named_modules", "children", "named_children", "state_dict",
@@ -64,7 +65,7 @@ class Members(NamedTuple):
 def parameter(m: Machine, site: ast.AST, tag: str, words: str) -> Ref:
     """A new parameter that requires grad."""
     address = m.address(site, tag)
-    m.place(address, parameter_state(address, Origin(site, words)))
+    m.place(address, parameter_state(address, Origin(site, words))._replace(inference=made_in(m)))
     return Ref(address)
 
 
@@ -291,9 +292,9 @@ def call_layer(m: Machine, ref: Ref, content: Layer, call: Call) -> Value:
     op = known.eval if training_of(m, ref) == FALSE else known.train
     options = dict(content.options)
     inputs = bind(m, op, call.args, call.keywords)
-    if options.get("inplace") == TRUE and call.args:
-        for form in op.forms.values():
-            op = form
+    if options.get("inplace") == TRUE and "inplace" in op.forms:
+        op = op.forms["inplace"]
+        mutate(m, call.node, op, inputs, content.name.rpartition(".")[2])
     truth, through = carried(op, inputs)
     asking = [o for o in trains if o.state.requires_grad & YES]
     if asking:
@@ -306,6 +307,10 @@ def call_layer(m: Machine, ref: Ref, content: Layer, call: Call) -> Value:
 def run_hooks(m: Machine, ref: Ref, call: Call, value: Value | None) -> Value | None:
     """Run the forward hooks of a module: those before it when `value` is None, else those after it."""
     for number, (name, hook) in enumerate(m.hooks.get(ref.address & ~1, ())):
+        if name == "register_full_backward_hook":
+            if value is not None:
+                _hooked(m, value)
+            continue
         before = name == "register_forward_pre_hook"
         if before != (value is None):
             continue
@@ -315,6 +320,13 @@ def run_hooks(m: Machine, ref: Ref, call: Call, value: Value | None) -> Value | 
         if value is not None and given != NONE and m.tensor(given) is not None:
             value = given
     return value
+
+
+def _hooked(m: Machine, value: Value) -> None:
+    """A full backward hook makes the outputs views that a node of its own has made."""
+    for ref, state in held_tensors(m, value):
+        if state.requires_grad & YES:
+            m.update(ref, lambda t: t._replace(grad_fn=t.grad_fn | {"*"}, view=MAYBE) if type(t) is Tensor else t)
 
 
 def _chain(m: Machine, content: Layer, call: Call) -> Value:
@@ -422,7 +434,10 @@ def call_module_method(m: Machine, method: Method, call: Call) -> Value:
                 target = Each(tuple(ref for _, ref in modules)) if len(modules) > 1 else modules[0][1]
                 call_value(m, call.args[0], Call(call.node, (target,)))
             return receiver
-        case "zero_grad" | "load_state_dict" | "share_memory" | "compile":
+        case "zero_grad":
+            clear_gradients(m, tuple(ref.address for _, ref in members(m, receiver).parameters), call)
+            return NONE
+        case "load_state_dict" | "share_memory" | "compile":
             return Unknown(f"the result of {name}")
         case "forward":
             return call_value(m, receiver, call)
@@ -439,6 +454,15 @@ def call_module_method(m: Machine, method: Method, call: Call) -> Value:
     if name in MODULE_METHODS:
         return receiver
     return m.unknown(call.node, f"the result of `{name}`", (receiver, *call.all_values()), "call")
+
+
+def clear_gradients(m: Machine, leaves: Iterable[int], call: Call) -> None:
+    """`zero_grad()`: gradients are None afterwards, unless `set_to_none=False`."""
+    flag = call.argument(0, "set_to_none")
+    if flag is not None and flag != TRUE:
+        return
+    for leaf in leaves:
+        m.store.set((leaf, "grad"), NONE)
 
 
 def _listed(m: Machine, receiver: Value, name: str, call: Call) -> Value:

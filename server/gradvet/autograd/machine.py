@@ -139,6 +139,7 @@ class Machine:
         self.steps = 0
         self.grads: set[int] = set()
         self.raised = False
+        self.alone = False
         self.setters: dict[int, ast.AST] = {}
         self.hooks: dict[int, list[tuple[str, Value]]] = {}
         self.mode_nodes: list[ast.AST] = []

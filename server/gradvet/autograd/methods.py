@@ -6,12 +6,13 @@ from typing import Any
 
 from gradvet.autograd import layers, tensors
 from gradvet.autograd.calls import CALL_METHOD, CALL_OBJECT, Call, call_value, find_in_class, unknown_call
-from gradvet.autograd.domain import FLOAT, NOTHING, YES, Tensor
+from gradvet.autograd.domain import FLOAT, MAYBE, NOTHING, YES, Tensor
 from gradvet.autograd.graph import backward, backward_event, held_tensors
 from gradvet.autograd.knowledge import load
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.objects import default_item, element_of, set_item
 from gradvet.autograd.operators import extend, grow
+from gradvet.autograd.operations import made_in
 from gradvet.autograd.tensors import MethodCall, combined, tensor_like
 from gradvet.autograd.values import (
     NONE,
@@ -367,7 +368,7 @@ def _distribution(m: Machine, ref: Ref, content: Distribution, name: str, call: 
                 if state.requires_grad & YES:
                     cuts |= {m.cut("sample", "sample()", call.node, state.leaves, state.nodes)}
         integer = known is not None and known.sample_dtype != "float"
-        made = tensor_like(m, call.node, "sample()", dtype=2 if integer else FLOAT)
+        made = tensor_like(m, call.node, "sample()", dtype=2 if integer else FLOAT, view=MAYBE, inference=made_in(m))
         m.update(made, lambda t: t._replace(cuts=cuts))
         return made
     if name in ("log_prob", "cdf", "icdf"):
@@ -389,6 +390,8 @@ def _optimizer(m: Machine, ref: Ref, content: Optimizer, name: str, call: Call) 
         if m.judge is not None:
             m.judge.stepped(ref, content, call.node)
         return value
+    if name == "zero_grad":
+        layers.clear_gradients(m, content.owns, call)
     if name == "add_param_group" and call.args:
         owned = owned_by(m, call.args[0])
         m.update(ref, lambda c: Optimizer(c.owns | owned.owns, c.all_known and owned.all_known))

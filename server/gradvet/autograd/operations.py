@@ -1,6 +1,7 @@
 """The transfer of one measured op: what its outputs hold, given what its inputs hold and the grad mode."""
 
 import ast
+from collections.abc import Callable
 from typing import NamedTuple
 
 from gradvet.autograd.domain import (
@@ -17,6 +18,7 @@ from gradvet.autograd.domain import (
     Node,
     Origin,
     Tensor,
+    join_tensors,
 )
 from gradvet.autograd.graph import add_node, held_tensors, version_key
 from gradvet.autograd.knowledge import Op, Output, Saved
@@ -152,6 +154,14 @@ def perform(
     if op.forms:
         op = op.form({p: argument_kind(m, v) for p, v in inputs.arguments.items()})
     words = name or op.name.rpartition(".")[2]
+    mutate(m, site, op, inputs, words, tag=tag, target=target)
+    return results(m, site, op, inputs, words, tag)
+
+
+def mutate(
+    m: Machine, site: ast.AST, op: Op, inputs: Inputs, words: str, *, tag: str = "", target: ast.expr | None = None
+) -> None:
+    """What an op changes in place."""
     for parameter, answer in op.mutates.items():
         for operand in inputs.operands:
             if operand.parameter == parameter and answer == "always":
@@ -159,9 +169,9 @@ def perform(
                 fn = op.out[0].fn if op.out else ()
                 zero = bool(op.out and op.out[0].zero)
                 edit(m, site, operand.value, words, others, fn=fn, zero=zero, target=target, tag=tag, op=op)
-    return results(m, site, op, inputs, words, tag)
 
 
+ALONE = frozenset({"the caller, which is not in this file, leaves grad mode on"})
 Carried = tuple[int, list[Operand]]
 
 
@@ -187,6 +197,8 @@ def results(
     made = [_output(m, site, op, out, inputs, words, f"{tag}{at}", found) for at, out in enumerate(op.out)]
     if op.out and ret == "tensor":
         return made[0]
+    if any("." in out.at for out in op.out):
+        return _nested(op, made)
     if ret == "tuple" or ret.startswith("namedtuple"):
         if op.out and op.out[0].many:
             return m.new(site, Sequence("tuple", None, made[0], nonempty=True), f"{tag}many")
@@ -194,6 +206,15 @@ def results(
     if ret == "list":
         return m.new(site, Sequence("list", None, join_all(made), nonempty=True), f"{tag}list")
     return m.unknown(site, f"the result of `{words}`", tuple(inputs.arguments.values()), f"{tag}result")
+
+
+def _nested(op: Op, made: list[Value]) -> Value:
+    """Outputs of which some are in a tuple of their own: `output, (h, c)` of an LSTM."""
+    groups: dict[str, list[Value]] = {}
+    for out, value in zip(op.out, made):
+        groups.setdefault(out.at.partition(".")[0], []).append(value)
+    nested = {out.at.partition(".")[0] for out in op.out if "." in out.at}
+    return Tuple(tuple(Tuple(tuple(v)) if at in nested else v[0] for at, v in groups.items()))
 
 
 def scalar_cuts(m: Machine, site: ast.AST, words: str, operands: tuple[Operand, ...]) -> frozenset[int]:
@@ -308,6 +329,11 @@ def _output(
     return ref
 
 
+def made_in(m: Machine) -> int:
+    """Whether what is made now is an inference tensor."""
+    return YES if m.mode == INFERENCE else MAYBE if m.mode & INFERENCE else NO
+
+
 def computed(
     m: Machine,
     site: ast.AST,
@@ -341,7 +367,9 @@ def computed(
         :MOST_ORIGINS
     ]
     origin = Origin(site, words, origins)
-    inference = YES if m.mode == INFERENCE else MAYBE if m.mode & INFERENCE else NO
+    inference = made_in(m)
+    if m.alone and m.mode == GRAD and granted != NO and not m.mode_nodes:
+        assumes |= ALONE
     if granted == NO:
         return Tensor(
             dtype=dtype,
@@ -521,11 +549,27 @@ def edit(
             dead=_dead(m, words, Inputs({}, (Operand("self", target_value, before), *others), ())),
         )
 
+    if before.view & YES:
+        names = frozenset({ANY_FN})  # the view is made again from its base
     m.update(target_value, change)
-    for storage in before.storage:
-        base = m.cells.get(storage)
-        if type(base) is Tensor and before.view & YES and Ref(storage) not in _all_refs(target_value):
-            m.update(Ref(storage), lambda t: change(t)._replace(grad_fn=frozenset({"CopySlices"})))  # type: ignore[attr-defined]
+    _reach_aliases(m, before, _all_refs(target_value), change)
+
+
+def _reach_aliases(m: Machine, before: Tensor, done: tuple[Ref, ...], change: Callable[[object], object]) -> None:
+    """What autograd tracks as the base, or as another view, of a tensor that was changed gets its graph too."""
+    for address, other in list(m.cells.items()):
+        if type(other) is not Tensor or other.alias is not before.alias or Ref(address) in done:
+            continue
+        if not other.storage & before.storage or type(address) is not int:
+            continue
+        is_base = address in before.storage
+        if not is_base and not other.view & YES:
+            continue
+        certain = len(other.storage) == 1 and len(before.storage) == 1 and (is_base or other.view == YES)
+        made = change(other)
+        if type(made) is Tensor:
+            made = made._replace(grad_fn=made.grad_fn | frozenset({ANY_FN}), dead=other.dead)
+            m.store.set(address, made if certain and not address & 1 else join_tensors(other, made))
 
 
 def _all_refs(value: Value) -> tuple[Ref, ...]:

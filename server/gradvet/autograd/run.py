@@ -84,11 +84,13 @@ def _alone(
 ) -> Value:
     """Run a function by itself; what it gives goes to callers that are not in this file."""
     before = m.mode
+    m.alone = True
     call = Call(node, (*given, *_arguments(m, node, function, len(given))))
     value = call_function(
         m, function._replace(kind="" if function.kind == "contextmanager" else function.kind), call
     )
     m.store.set(MODE, before)
+    m.alone = False
     if m.judge is not None:
         m.judge.escaped(value)
         for _, state in held_tensors(m, value):

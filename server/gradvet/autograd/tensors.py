@@ -21,7 +21,7 @@ from gradvet.autograd.graph import backward, held_tensors
 from gradvet.autograd.knowledge import Op, load
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.operations import Inputs as OpInputs
-from gradvet.autograd.operations import Operand, computed, edit, in_mode, perform, scalar_cuts, tensor_like
+from gradvet.autograd.operations import Operand, computed, edit, in_mode, made_in, perform, scalar_cuts, tensor_like
 from gradvet.autograd.values import (
     FALSE,
     NONE,
@@ -37,7 +37,6 @@ from gradvet.autograd.values import (
     Sequence,
     Slice,
     Tuple,
-    Union,
     Unknown,
     Value,
     atoms,
@@ -111,31 +110,26 @@ def _data(m: Machine, value: Value, state: Tensor, node: ast.AST) -> Value:
 
 def _grad(m: Machine, value: Value, node: ast.AST) -> Value:
     """`.grad`: a tensor without a graph that belongs to its leaf."""
-    found: list[Ref] = []
+    found: list[Value] = []
     for ref, state in m.tensors(value):
         key = (ref.address, "grad")
         cell = m.cells.get(key)
-        if (
-            cell is None
-            and state.requires_grad == NO
-            and state.origin is not None
-            and ref.address == m.only(value)
-        ) and isinstance(state.origin.node, (ast.BinOp, ast.UnaryOp)):
-            return NONE  # just computed without grad: it has no gradient
-        if type(cell) is not Ref:
-            cell = m.place_part(ref.address, "grad", Tensor(origin=Origin(node, ".grad")))
-            m.update(
-                cell,
-                lambda t, at=cell.address: t._replace(storage=frozenset({at})) if type(t) is Tensor else t,
-            )
+        if cell is None and (m.alone or state.assumes):
+            # Nobody knows whether a backward came before: there may be a gradient.
+            made = m.place_part(ref.address, "gradient", Tensor(view=MAYBE, origin=Origin(node, ".grad")))
+            m.update(made, lambda t, at=made.address: t._replace(storage=frozenset({at})))
+            cell = join(NONE, made)
             m.store.set(key, cell)
-            m.grads.add(cell.address)
-        found.append(cell)
+            m.grads.add(made.address)
+        found.append(NONE if cell is None else cell)
     if not found:
         return Unknown("a gradient")
-    if type(value) is Each:
+    if type(value) is Each and all(type(v) is Ref for v in found):
         return Each(tuple(dict.fromkeys(found)))
-    return found[0] if len(found) == 1 else Union(tuple(dict.fromkeys(found)))
+    joined = found[0]
+    for other in found[1:]:
+        joined = join(joined, other)
+    return joined
 
 
 def set_attribute(m: Machine, value: Value, name: str, new: Value, node: ast.AST) -> None:
@@ -150,7 +144,9 @@ def set_attribute(m: Machine, value: Value, name: str, new: Value, node: ast.AST
             m.update(value, lambda t, s=source: t._replace(storage=s.storage) if type(t) is Tensor else t)
     elif name == "grad":
         for ref, _ in m.tensors(value):
-            m.store.set((ref.address, "grad"), new if type(new) is Ref else None)
+            certain = type(value) is Each or (type(value) is Ref and not ref.address & 1)
+            before = m.cells.get((ref.address, "grad"), NONE)
+            m.store.set((ref.address, "grad"), new if certain else join(before, new))
     else:
         for ref, _ in m.tensors(value):
             m.write_cell(ref, name, new)
@@ -191,8 +187,11 @@ def set_requires_grad(m: Machine, value: Value, flag: Value, node: ast.AST) -> N
 # -- indexing
 
 
-def _index_form(m: Machine, key: Value) -> str:
-    """Which of torch's ways of indexing a key selects; empty when that is not known."""
+def _index_form(m: Machine, key: Value, node: ast.expr | None) -> str:
+    """Which of torch's ways of indexing a key selects; empty when that is not known.
+
+    Of several indices the last that does something makes the result: a bare `:` and `...` do nothing.
+    """
     kind = type(key)
     if kind is Slice:
         return "slice"
@@ -201,15 +200,26 @@ def _index_form(m: Machine, key: Value) -> str:
     if kind is Const:
         if key.value is None:
             return "None"
-        return "ellipsis" if key.value is Ellipsis else "int"
+        if key.value is Ellipsis:
+            return "ellipsis"
+        return "bool" if key.kind == "bool" else "int"
     if kind is Tuple:
-        forms = {_index_form(m, item) for item in key.items}
+        nodes = node.elts if isinstance(node, ast.Tuple) and len(node.elts) == len(key.items) else [None] * len(key.items)
+        forms = [_index_form(m, item, at) for item, at in zip(key.items, nodes)]
         if "" in forms:
             return ""
-        return "index_tensor" if "index_tensor" in forms else "slice"
+        for form in ("index_tensor", "bool"):
+            if form in forms:
+                return "index_tensor"
+        acting = [f for f, at in zip(forms, nodes) if f != "ellipsis" and not _is_bare_slice(at)]
+        return acting[-1] if acting else "slice"
     if m.tensor(key) is not None or type(m.cells.get(getattr(key, "address", -1))) in (Sequence, Array):
         return "index_tensor"
     return ""
+
+
+def _is_bare_slice(node: ast.expr | None) -> bool:
+    return isinstance(node, ast.Slice) and node.lower is None and node.upper is None and node.step is None
 
 
 def index(m: Machine, value: Value, key: Value, node: ast.AST) -> Value:
@@ -220,7 +230,7 @@ def index(m: Machine, value: Value, key: Value, node: ast.AST) -> Value:
     op = load().method("__getitem__")
     if op is None:
         return m.unknown(node, "an indexed tensor", (value,))
-    form = _index_form(m, key)
+    form = _index_form(m, key, node.slice if isinstance(node, ast.Subscript) else None)
     if not form and state is not None:
         copied = perform(
             m, node, op.forms.get("index_tensor", op), (value, key), {}, name="[...]", tag="copy"
@@ -232,13 +242,15 @@ def index(m: Machine, value: Value, key: Value, node: ast.AST) -> Value:
 
 def row(m: Machine, value: Value, node: ast.AST) -> Value:
     """One element of a tensor that is iterated or unpacked: one of several views."""
-    op = load().method("__getitem__")
+    op = load().method("__iter__")
     state = m.tensor(value)
     if state is not None and state.loose:
         return part_of_loose(m, value, state, "[*]", node)
     if op is None:
         return m.unknown(node, "a row of a tensor", (value,))
-    return perform(m, node, op.forms.get("int", op), (value, Number("int")), {}, name="[...]", tag="row")
+    rows = perform(m, node, op, (value,), {}, name="[...]", tag="row")
+    content = m.cells.get(getattr(rows, "address", -1))
+    return content.element if type(content) is Sequence and content.element is not None else rows
 
 
 def set_index(m: Machine, holder: Value, key: Value, new: Value, node: ast.AST) -> None:
@@ -396,7 +408,17 @@ def _requires_grad(m: Machine, receiver: Value, state: Tensor, call: MethodCall)
     return receiver
 
 
-@method("retain_grad", "register_hook", "register_post_accumulate_grad_hook")
+@method("retain_grad")
+def _retain_grad(m: Machine, receiver: Value, state: Tensor, call: MethodCall) -> Value:
+    for ref, _ in m.tensors(receiver):
+        made = m.place_part(ref.address, "gradient", Tensor(view=MAYBE, origin=Origin(call.node, ".grad")))
+        m.update(made, lambda t, at=made.address: t._replace(storage=frozenset({at})))
+        m.store.set((ref.address, "grad"), join(NONE, made))
+        m.grads.add(made.address)
+    return NONE
+
+
+@method("register_hook", "register_post_accumulate_grad_hook")
 def _hook(m: Machine, receiver: Value, state: Tensor, call: MethodCall) -> Value:
     return Unknown("a hook's handle")
 
@@ -496,7 +518,9 @@ def factory(m: Machine, site: ast.AST, words: str, dtype: int, keywords: dict[st
     """A tensor made from nothing; `requires_grad=True` makes it a leaf that requires grad."""
     flag = keywords.get("requires_grad")
     granted = NO if flag is None else YES if flag == TRUE else NO if flag == FALSE else MAYBE
-    ref = tensor_like(m, site, words, dtype=FLOAT if granted == YES else dtype, requires_grad=granted)
+    ref = tensor_like(
+        m, site, words, dtype=FLOAT if granted == YES else dtype, requires_grad=granted, inference=made_in(m)
+    )
     if granted & YES:
         m.update(ref, lambda t: t._replace(leaves=frozenset({ref.address})))
     return ref

@@ -19,9 +19,11 @@ from gradvet.autograd.domain import (
     Tensor,
 )
 from gradvet.autograd.externals import handles
-from gradvet.autograd.graph import add_node, backward, backward_event, free, held_tensors
+from gradvet.autograd.graph import add_node, backward, backward_event, free, held_tensors, saves_graph
+from gradvet.autograd.knowledge import load
 from gradvet.autograd.machine import MODE, MODE_SETTER, Machine
 from gradvet.autograd.objects import element_of, items_of
+from gradvet.autograd.operations import perform
 from gradvet.autograd.tensors import numbers_in, rewrapped
 from gradvet.autograd.values import (
     NONE,
@@ -56,17 +58,16 @@ def _no_grad(m: Machine, name: str, call: Call) -> Value:
 
 @handles("torch.enable_grad", "torch.autograd.enable_grad")
 def _enable_grad(m: Machine, name: str, call: Call) -> Value:
-    inside = INFERENCE if m.mode == INFERENCE else GRAD
-    return _mode_or_decorated(m, Mode(inside, call.node, name), call)
+    return _mode_or_decorated(m, Mode(GRAD, call.node, name), call)
 
 
 @handles("torch.inference_mode", "torch.autograd.inference_mode", "torch.autograd.grad_mode.inference_mode")
 def _inference_mode(m: Machine, name: str, call: Call) -> Value:
     flag = call.argument(0, "mode")
     if flag is not None and type(flag) is Const and flag.kind == "bool" and not flag.value:
-        return Mode(GRAD, call.node)
+        return Mode(GRAD, call.node, name)
     if flag is not None and type(flag) is Number:
-        return Mode(GRAD | INFERENCE, call.node)
+        return Mode(GRAD | INFERENCE, call.node, name)
     return _mode_or_decorated(m, Mode(INFERENCE, call.node, name), call)
 
 
@@ -158,7 +159,9 @@ def _autograd_grad(m: Machine, name: str, call: Call) -> Value:
     made = []
     for at in range(count):
         address = m.address(call.node, f"gradient {at}")
-        granted = YES if makes else NO if create is None or type(create) is Const else MAYBE
+        granted = MAYBE if makes or not (create is None or type(create) is Const) else NO
+        if makes and any(saves_graph(m, state.nodes) for state in states):
+            granted = YES
         if not m.mode & GRAD:
             granted = granted if makes else NO
         if granted & YES:
@@ -179,6 +182,7 @@ def _autograd_grad(m: Machine, name: str, call: Call) -> Value:
                 nodes=frozenset({address}) if granted & YES else NOTHING,
                 leaves=leaves if granted & YES else NOTHING,
                 cuts=cuts,
+                view=MAYBE,
                 origin=Origin(call.node, "autograd.grad()", tuple(s.origin for s in states[:2] if s.origin)),
                 assumes=assumes,
             ),
@@ -245,7 +249,9 @@ def _as_tensor(m: Machine, name: str, call: Call) -> Value:
     source = call.argument(0, "data")
     state = m.tensor(source) if source is not None else None
     if state is not None and source is not None:
-        return source
+        moved = {k: v for k, v in call.keywords.items() if k in ("dtype", "device")}
+        op = load().method("to")
+        return perform(m, call.node, op, (source, *moved.values()), {}, name="to()") if moved and op is not None else source
     return rewrapped(m, call.node, source if source is not None else NONE, f"{name}()", call.keywords)
 
 
@@ -343,8 +349,42 @@ def _partial(m: Machine, name: str, call: Call) -> Value:
 
 @handles("torch.utils.checkpoint.checkpoint")
 def _checkpoint(m: Machine, name: str, call: Call) -> Value:
+    """Runs a function and forgets its graph until backward.
+
+    With `use_reentrant=True` (also when it is not given) the function first runs under no_grad, and the result
+    requires grad only when a tensor that is handed in does (measured on torch 2.13).
+    """
     keywords = {k: v for k, v in call.keywords.items() if k not in ("use_reentrant", "preserve_rng_state")}
-    return call_value(m, call.args[0], Call(call.node, call.args[1:], keywords)) if call.args else NONE
+    if not call.args:
+        return NONE
+    inner = Call(call.node, call.args[1:], keywords)
+    flag = call.keywords.get("use_reentrant")
+    if flag is not None and not (type(flag) is Const and flag.value):
+        return call_value(m, call.args[0], inner)
+    asked = [s for value in call.args[1:] for _, s in held_tensors(m, value)]
+    before = m.mode
+    if before == GRAD:
+        m.store.set(MODE, GRAD | NO_GRAD)  # once without recording, once more in backward
+    value = call_value(m, call.args[0], inner)
+    m.store.set(MODE, before)
+    granted = YES if any(s.requires_grad == YES for s in asked) else MAYBE
+    if all(s.requires_grad == NO for s in asked):
+        granted = NO
+
+    def change(t: object) -> object:
+        if type(t) is not Tensor:
+            return t
+        if granted == NO or before != GRAD:
+            return t._replace(requires_grad=NO, is_leaf=YES, grad_fn=NO_FN, nodes=NOTHING, leaves=NOTHING)
+        return t._replace(
+            requires_grad=granted,
+            is_leaf=NO if granted == YES else MAYBE,
+            grad_fn=frozenset({"CheckpointFunctionBackward"}) | (NO_FN if granted != YES else frozenset()),
+        )
+
+    for ref, _ in held_tensors(m, value):
+        m.update(ref, change)
+    return value
 
 
 @handles("torch.func.functional_call", "torch.nn.utils.stateless.functional_call")

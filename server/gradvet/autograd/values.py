@@ -8,7 +8,7 @@ import ast
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from gradvet.autograd.domain import NOTHING, Node, Origin, Tensor, join_nodes, join_tensors
+from gradvet.autograd.domain import GRAD, INFERENCE, NO_GRAD, NOTHING, Node, Origin, Tensor, join_nodes, join_tensors
 
 MOST_ATOMS = 10
 MOST_WORDS = 4
@@ -105,6 +105,14 @@ class Mode(NamedTuple):
     modes: int
     node: ast.AST
     name: str = ""
+
+    def after(self, before: int) -> int:
+        """The grad modes inside, entered from these. Inference mode is a flag of its own: no_grad and enable_grad
+        inside it leave it on, and while it is on nothing is recorded."""
+        if self.name.endswith("inference_mode"):
+            return self.modes
+        inside = self.modes if before & (GRAD | NO_GRAD) else 0
+        return inside | (before & INFERENCE)
 
 
 class Super(NamedTuple):
