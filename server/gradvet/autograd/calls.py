@@ -41,6 +41,8 @@ from gradvet.autograd.values import (
 )
 
 MOST_REMEMBERED = 6
+FIELD = "gradvet.field"
+"""Stands for a dataclass field with a `default_factory`."""
 
 
 class Call(NamedTuple):
@@ -73,18 +75,8 @@ class Call(NamedTuple):
 class Managed(NamedTuple):
     """A generator-based context manager of the file that was called and waits for its `with`."""
 
-    call: "ManagedCall"
-
-
-class ManagedCall(NamedTuple):
-    """The call that a `with` will run."""
-
     function: Function
-    args: tuple[Value, ...]
-    keywords: dict[str, Value]
-    node: ast.AST
-    star: Value | None = None
-    stars: Value | None = None
+    call: Call
 
 
 @dataclass(slots=True)
@@ -182,7 +174,7 @@ def call_function(
     node = function.node
     m.reached.add(node)
     if function.kind == "contextmanager" and taker is None:
-        return Managed(ManagedCall(function, call.args, call.keywords, call.node, call.star, call.stars))
+        return Managed(function, call)
     runs = m.runs.get(node, 0)
     if len(m.frames) > MOST_CALLS_DEEP or runs >= MOST_RUNS_OF_ONE_FUNCTION or _recursion(m, node):
         name = getattr(node, "name", "a lambda")
@@ -440,6 +432,9 @@ def instantiate(m: Machine, cls: Class, call: Call) -> Value:
             value = call.argument(at, name)
             if value is None:
                 value = find_in_class(m, cls.address, name)
+                if type(value) is Partial and value.function == External(FIELD):
+                    with m.numbered(call.node, at % 60):
+                        value = call_value(m, value.args[0], Call(call.node, ()))
             m.write_cell(ref, name, value if value is not None else Unknown(f"field `{name}`"))
         post = find_in_class(m, cls.address, "__post_init__")
         if post is not None:

@@ -40,7 +40,7 @@ def run_with(m: Machine, node: ast.With, at: int) -> bool:
             return _in_mode(m, manager.after(before), before, lambda: body(manager))
         finally:
             m.mode_nodes.pop()
-    if kind is Managed and manager.call.function.node is not None:
+    if kind is Managed:
         return _managed(m, manager, body)
     if kind is External and manager.name in _GRAD_MODE_CLASSES:
         m.emit(WithUncalled(item.context_expr, m.where(), manager.name))
@@ -98,7 +98,7 @@ def _managed(m: Machine, manager: Managed, body: Callable[[Value], bool]) -> boo
 
     m.frames = list(outside)
     try:
-        call_function(m, manager.call.function, manager.call, taker=at_yield)
+        call_function(m, manager.function, manager.call, taker=at_yield)
     finally:
         m.frames = outside
     _restore_on_early_exits(outside[-1], marks, before)

@@ -473,7 +473,7 @@ def _listed(m: Machine, receiver: Value, name: str, call: Call) -> Value:
     if not pairs:
         return m.new(call.node, Sequence("generator", None, Unknown("a member of a module")), name)
     named = name.startswith("named_")
-    items = tuple(Tuple((const(path) if path else Text(), ref)) if named else ref for path, ref in pairs)
+    items = tuple(Tuple((const(path), ref)) if named else ref for path, ref in pairs)
     return m.new(call.node, Sequence("members", items, nonempty=True), name)
 
 

@@ -2,7 +2,7 @@
 
 import ast
 
-from gradvet.autograd.calls import Call, call_value, find_in_class, unknown_call
+from gradvet.autograd.calls import FIELD, Call, call_value, find_in_class, unknown_call
 from gradvet.autograd.control import is_instance, truth
 from gradvet.autograd.domain import MAYBE, NO, YES, Tensor
 from gradvet.autograd.externals import handles
@@ -354,8 +354,17 @@ def _getattr(m: Machine, name: str, call: Call) -> Value:
 
 @handles("builtins.setattr")
 def _setattr(m: Machine, name: str, call: Call) -> Value:
-    if len(call.args) > 2 and type(call.args[1]) is Const:  # noqa: PLR2004
-        set_attribute(m, call.args[0], str(call.args[1].value), call.args[2], call.node)
+    if len(call.args) < 3:  # noqa: PLR2004
+        return NONE
+    holder, name, new = call.args[:3]
+    if type(name) is Const:
+        set_attribute(m, holder, str(name.value), new, call.node)
+    elif type(holder) is Ref:
+        # Any of these attributes may be the one that is set.
+        known = {str(atom.value) for atom in m.alternatives(name) if type(atom) is Const}
+        for attribute in known or set(m.attributes.get(holder.address & ~1, ())):
+            if (holder.address, attribute) in m.cells:
+                m.write_cell(holder, attribute, new, certain=False)
     return NONE
 
 
@@ -395,9 +404,10 @@ def _unknown(m: Machine, name: str, call: Call) -> Value:
 
 @handles("dataclasses.field")
 def _field(m: Machine, name: str, call: Call) -> Value:
+    """A field with a default that each instance makes for itself."""
     factory = call.keywords.get("default_factory")
     if factory is not None:
-        return call_value(m, factory, Call(call.node, ()))
+        return Partial(External(FIELD), (factory,), ())
     return call.keywords.get("default", Unknown("a field"))
 
 

@@ -46,14 +46,14 @@ def check(event: Retained) -> Iterator[Finding]:
 def _fixes(value: ast.expr, *, scalar: bool) -> Iterator[Fix]:
     yield Fix(
         "Keep the value, drop the graph",
-        f"{code(value)[:-1]}.detach()`: the same value, stays on the device",
+        "the same value, stays on the device",
         Applicability.SAFE,
         lambda module: edits.after(module, value, ".detach()"),
     )
     if scalar:
         yield Fix(
             "Keep a Python number",
-            f"{code(value)[:-1]}.item()`: a number; waits for the device at each step",
+            "a number; waits for the device at each step",
             Applicability.UNSAFE,
             lambda module: edits.after(module, value, ".item()"),
         )
