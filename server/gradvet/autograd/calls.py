@@ -46,7 +46,10 @@ FIELD = "gradvet.field"
 
 
 class Call(NamedTuple):
-    """One call: its arguments by position and by name; `star` and `stars` stand for those whose number is unknown."""
+    """One call: its arguments by position and by name.
+
+    `star` and `stars` stand for those whose number is unknown.
+    """
 
     node: ast.AST
     args: tuple[Value, ...]
@@ -81,7 +84,10 @@ class Managed(NamedTuple):
 
 @dataclass(slots=True)
 class ClassInfo:
-    """A class of the file: `order` are the addresses of it and its bases, `external` the names of bases elsewhere."""
+    """A class of the file.
+
+    `order` are the addresses of it and its bases, `external` the names of bases elsewhere.
+    """
 
     name: str
     node: ast.ClassDef
@@ -293,7 +299,7 @@ def _run_body(m: Machine, function: Function, frame: Frame, taker: Callable[[Val
 
 
 def _forget(m: Machine, frame: Frame) -> None:
-    """Locals end with their call, unless a closure may still see them; only then do they hold objects alive."""
+    """Locals end with their call, unless a closure may still see them: only then do they keep objects alive."""
     if frame.info.keeps_locals:
         return
     for name in frame.info.names:
@@ -355,7 +361,7 @@ def define_class(m: Machine, node: ast.ClassDef) -> Value:
     info = ClassInfo(node.name, node, address)
     order = [address]
     external: set[str] = set()
-    for base in [atom for base in bases for atom in m.alternatives(base)]:
+    for base in [atom for value in bases for atom in m.alternatives(value)]:
         if type(base) is Class and base.address in m.classes:
             order += [a for a in m.classes[base.address].order if a not in order]
             external |= m.classes[base.address].external

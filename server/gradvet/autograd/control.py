@@ -136,7 +136,7 @@ def fork(m: Machine, ways: list[Callable[[], tuple[bool, Value]]]) -> tuple[bool
     return True, m.store.union(values)
 
 
-def narrow(m: Machine, test: ast.expr, outcome: bool) -> bool:
+def narrow(m: Machine, test: ast.expr, outcome: bool) -> bool:  # noqa: FBT001
     """Keep only what is possible when the test came out so; False when nothing is."""
     match test:
         case ast.UnaryOp(op=ast.Not(), operand=inner):
@@ -167,7 +167,7 @@ def _is_tensor(m: Machine, atom: Value) -> int:
     return is_instance(m, atom, (External("torch.Tensor"),))
 
 
-def _keep(m: Machine, subject: ast.expr, asks: Callable[[Value], int], wanted: bool) -> bool:
+def _keep(m: Machine, subject: ast.expr, asks: Callable[[Value], int], wanted: bool) -> bool:  # noqa: FBT001
     """Drop the alternatives of a name or attribute that contradict the outcome."""
     if not isinstance(subject, (ast.Name, ast.Attribute)):
         return True
@@ -208,7 +208,7 @@ def _poke(m: Machine, subject: ast.expr, value: Value) -> None:
                 set_attribute(m, holder, name, value, subject)
 
 
-def _narrow_instance(m: Machine, subject: ast.expr, classes: ast.expr, outcome: bool) -> bool:
+def _narrow_instance(m: Machine, subject: ast.expr, classes: ast.expr, outcome: bool) -> bool:  # noqa: FBT001
     named = m.eval(classes)
     wanted = named.items if type(named) is Tuple else (named,)
     if not _keep(m, subject, lambda atom: is_instance(m, atom, wanted), outcome):
@@ -235,7 +235,7 @@ def unknown_tensor(opaque: Opaque) -> Tensor:
     )
 
 
-def _narrow_grad(m: Machine, subject: ast.expr, outcome: bool) -> bool:
+def _narrow_grad(m: Machine, subject: ast.expr, outcome: bool) -> bool:  # noqa: FBT001
     value = _peek(m, subject)
     state = None if value is None else m.tensor(value)
     if state is None or state.requires_grad != MAYBE:

@@ -165,7 +165,7 @@ def _ifexp(m: Machine, node: ast.IfExp) -> Value:
         if known == (NO if outcome else YES):
             continue
 
-        def way(outcome: bool = outcome, branch: ast.expr = branch) -> tuple[bool, Value]:
+        def way(branch: ast.expr = branch, *, outcome: bool = outcome) -> tuple[bool, Value]:
             return (True, m.eval(branch)) if narrow(m, node.test, outcome) else (False, None)
 
         ways.append(way)

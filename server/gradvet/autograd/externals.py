@@ -43,8 +43,8 @@ _INTO_NUMPY = (
     "numpy.", "matplotlib.", "sklearn.", "seaborn.", "pandas.", "scipy.", "cv2.", "PIL.", "skimage.", "plotly.",
 )  # fmt: skip
 _NUMPY_SAFE = {
-    "numpy.random", "numpy.sum", "numpy.mean", "numpy.max", "numpy.min", "numpy.prod", "numpy.amax", "numpy.amin", "numpy.std",
-    "numpy.var", "numpy.shape", "numpy.ndim", "numpy.size", "pandas.DataFrame.from_dict", "PIL.Image.fromarray",
+    "numpy.random", "numpy.sum", "numpy.mean", "numpy.max", "numpy.min", "numpy.prod", "numpy.amax", "numpy.amin",
+    "numpy.std", "numpy.var", "numpy.shape", "numpy.ndim", "numpy.size", "pandas.DataFrame.from_dict", "PIL.Image.fromarray",
 }  # fmt: skip
 
 _NUMPY_SCALARS = {

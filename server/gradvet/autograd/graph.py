@@ -6,7 +6,19 @@ from collections.abc import Iterable
 from gradvet.autograd.domain import MAYBE, NO, NOTHING, YES, Node, Origin, Tensor
 from gradvet.autograd.events import Backward, Cut
 from gradvet.autograd.machine import Machine
-from gradvet.autograd.values import FALSE, NONE, Const, Dict, Instance, Opaque, Ref, Sequence, Tuple, Value, atoms
+from gradvet.autograd.values import (
+    FALSE,
+    NONE,
+    Const,
+    Dict,
+    Instance,
+    Opaque,
+    Ref,
+    Sequence,
+    Tuple,
+    Value,
+    atoms,
+)
 
 MOST_NODES = 4000
 MOST_DEEP = 6
@@ -203,7 +215,10 @@ def _gradients(m: Machine, site: ast.AST, root: Tensor, *, certain: bool) -> Non
         m.grads.add(ref.address)
         key = (leaf, "grad")
         before = m.cells.get(key)
-        m.store.set(key, ref if certain and not leaf & 1 else m.store.union((before if before is not None else NONE, ref)))
+        m.store.set(
+            key,
+            ref if certain and not leaf & 1 else m.store.union((before if before is not None else NONE, ref)),
+        )
 
 
 def _gradients_with_graph(m: Machine, site: ast.AST, root: Tensor, *, certain: bool) -> None:

@@ -1,7 +1,7 @@
 """Modules: making them, their parameters and children, calling them."""
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from gradvet.autograd.calls import MAKE_BASE, Call, ClassInfo, call_value, find_in_class
@@ -9,7 +9,17 @@ from gradvet.autograd.domain import FLOAT, MAYBE, NO, YES, Origin, Tensor, join_
 from gradvet.autograd.graph import held_tensors
 from gradvet.autograd.knowledge import load
 from gradvet.autograd.machine import Machine
-from gradvet.autograd.operations import Inputs, Operand, bind, carried, computed, in_mode, made_in, mutate, results
+from gradvet.autograd.operations import (
+    Inputs,
+    Operand,
+    bind,
+    carried,
+    computed,
+    in_mode,
+    made_in,
+    mutate,
+    results,
+)
 from gradvet.autograd.values import (
     FALSE,
     NONE,
@@ -273,7 +283,7 @@ def set_training(m: Machine, value: Value, mode: Value) -> None:
 
 def training_of(m: Machine, ref: Ref) -> Value | None:
     """The `training` flag of a module, as a value; None when nothing is known."""
-    return m.cells.get((ref.address, "training"))  # type: ignore[no-any-return]
+    return m.cells.get((ref.address, "training"))
 
 
 # -- calling
@@ -326,7 +336,9 @@ def _hooked(m: Machine, value: Value) -> None:
     """A full backward hook makes the outputs views that a node of its own has made."""
     for ref, state in held_tensors(m, value):
         if state.requires_grad & YES:
-            m.update(ref, lambda t: t._replace(grad_fn=t.grad_fn | {"*"}, view=MAYBE) if type(t) is Tensor else t)
+            m.update(
+                ref, lambda t: t._replace(grad_fn=t.grad_fn | {"*"}, view=MAYBE) if type(t) is Tensor else t
+            )
 
 
 def _chain(m: Machine, content: Layer, call: Call) -> Value:
@@ -507,7 +519,7 @@ def _dict_view(m: Machine, receiver: Value, name: str, call: Call) -> Value:
     content = m.cells.get(getattr(receiver, "address", -1))
     if type(content) is not Layer:
         return Unknown(name)
-    pick = {
+    pick: Callable[[str, Value], Value] = {
         "values": lambda key, value: value,
         "keys": lambda key, value: const(key),
         "items": lambda key, value: Tuple((const(key), value)),

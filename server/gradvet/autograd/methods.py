@@ -1,4 +1,4 @@
-"""Methods of values that the interpreter knows: containers, strings, arrays, distributions, optimizers, and unknown objects."""
+"""Methods of values that the interpreter knows: containers, strings, arrays, optimizers, unknown objects."""
 
 import ast
 from collections.abc import Callable
@@ -11,9 +11,9 @@ from gradvet.autograd.graph import backward, backward_event, held_tensors
 from gradvet.autograd.knowledge import load
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.objects import default_item, element_of, set_item
+from gradvet.autograd.operations import Operand, made_in, tensor_like
 from gradvet.autograd.operators import extend, grow
-from gradvet.autograd.operations import made_in
-from gradvet.autograd.tensors import MethodCall, combined, tensor_like
+from gradvet.autograd.tensors import MethodCall, combined
 from gradvet.autograd.values import (
     NONE,
     Array,
@@ -118,7 +118,7 @@ def _super_method(m: Machine, receiver: Super, name: str, call: Call) -> Value:
 
 def _external_forward(m: Machine, target: Ref, content: Instance, call: Call) -> Value:
     trains = [
-        layers.Operand(f"#{name}", part, m.cells[part.address])
+        Operand(f"#{name}", part, m.cells[part.address])
         for name, part in layers.members(m, target).parameters
     ]
     if "torch.nn.Sequential" in m.classes[content.owner].external:
@@ -368,7 +368,9 @@ def _distribution(m: Machine, ref: Ref, content: Distribution, name: str, call: 
                 if state.requires_grad & YES:
                     cuts |= {m.cut("sample", "sample()", call.node, state.leaves, state.nodes)}
         integer = known is not None and known.sample_dtype != "float"
-        made = tensor_like(m, call.node, "sample()", dtype=2 if integer else FLOAT, view=MAYBE, inference=made_in(m))
+        made = tensor_like(
+            m, call.node, "sample()", dtype=2 if integer else FLOAT, view=MAYBE, inference=made_in(m)
+        )
         m.update(made, lambda t: t._replace(cuts=cuts))
         return made
     if name in ("log_prob", "cdf", "icdf"):

@@ -1,6 +1,7 @@
 """Attributes, items and iteration of every kind of object, read and written."""
 
 import ast
+from typing import Any
 
 from gradvet.autograd import layers, tensors
 from gradvet.autograd.calls import Call, call_function, call_value, find_in_class
@@ -101,7 +102,7 @@ def get_attribute(m: Machine, value: Value, name: str, node: ast.AST, *, called:
 
 
 def _ref_attribute(m: Machine, ref: Ref, name: str, node: ast.AST, *, called: bool) -> Value:
-    content = m.cells.get(ref.address)
+    content: Any = m.cells.get(ref.address)
     kind = type(content)
     if kind is Tensor:
         return tensors.attribute(m, ref, name, node)
@@ -286,7 +287,7 @@ def _dict_item(m: Machine, ref: Ref, content: Dict, key: Value, node: ast.AST) -
     if type(key) is Const:
         value = content.get(key)
         if value is not None:
-            return value if content.rest is None else value
+            return value
         if content.rest is not None:
             return content.rest
     elif content.element is not None and not content.kind.startswith("default"):

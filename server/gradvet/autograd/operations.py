@@ -159,7 +159,14 @@ def perform(
 
 
 def mutate(
-    m: Machine, site: ast.AST, op: Op, inputs: Inputs, words: str, *, tag: str = "", target: ast.expr | None = None
+    m: Machine,
+    site: ast.AST,
+    op: Op,
+    inputs: Inputs,
+    words: str,
+    *,
+    tag: str = "",
+    target: ast.expr | None = None,
 ) -> None:
     """What an op changes in place."""
     for parameter, answer in op.mutates.items():
@@ -555,7 +562,9 @@ def edit(
     _reach_aliases(m, before, _all_refs(target_value), change)
 
 
-def _reach_aliases(m: Machine, before: Tensor, done: tuple[Ref, ...], change: Callable[[object], object]) -> None:
+def _reach_aliases(
+    m: Machine, before: Tensor, done: tuple[Ref, ...], change: Callable[[object], object]
+) -> None:
     """What autograd tracks as the base, or as another view, of a tensor that was changed gets its graph too."""
     for address, other in list(m.cells.items()):
         if type(other) is not Tensor or other.alias is not before.alias or Ref(address) in done:

@@ -41,7 +41,8 @@ _NAMES = {
     ast.USub: "neg", ast.UAdd: "pos", ast.Invert: "invert",
 }  # fmt: skip
 _SYMBOLS = {
-    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**", ast.MatMult: "@",
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%",
+    ast.Pow: "**", ast.MatMult: "@",
 }  # fmt: skip
 _PURE: dict[type, Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -58,12 +59,14 @@ _PURE: dict[type, Callable[[Any, Any], Any]] = {
     ast.GtE: operator.ge,
 }
 _LARGEST = 10**6
+LONGEST_LITERAL = 16
+LONGEST_TEXT = 100
 
 
 def _tensor_op(
     m: Machine,
     node: ast.AST,
-    kind: type,
+    kind: Any,
     left: Value,
     right: Value,
     target: ast.expr | None = None,
@@ -126,7 +129,7 @@ def binary(m: Machine, node: ast.AST, op: ast.operator, left: Value, right: Valu
     if type(left) is Tuple and type(right) is Tuple and kind is ast.Add:
         return Tuple((*left.items, *right.items))
     if type(left) is Tuple and kind is ast.Mult:
-        if type(right) is Const and right.kind == "int" and right.value * len(left.items) <= 16:  # noqa: PLR2004
+        if type(right) is Const and right.kind == "int" and right.value * len(left.items) <= LONGEST_LITERAL:
             return Tuple(left.items * max(right.value, 0))
         return m.new(node, Sequence("tuple", None, join_all(list(left.items))))
     if kind is ast.Mod and (type(left) is Text or (type(left) is Const and left.kind == "str")):
@@ -182,7 +185,7 @@ def _constants(kind: type, left: Const, right: Const) -> Value:
             return Unknown("an operator that raises")
         if isinstance(value, (int, float)) and abs(value) > _LARGEST:
             return Number(type(value).__name__)
-        if isinstance(value, str) and len(value) > 100:  # noqa: PLR2004
+        if isinstance(value, str) and len(value) > LONGEST_TEXT:
             return Text()
         return const(value)
     if "str" in (left.kind, right.kind):
@@ -198,29 +201,25 @@ def _numbers(kind: type, left: Value, right: Value) -> Value:
     return Number(word, cuts)
 
 
-def _sequences(
-    m: Machine, node: ast.AST, kind: type, a: object, b: object, left: Value, right: Value
-) -> Value:
+def _sequences(m: Machine, node: ast.AST, kind: type, a: Any, b: Any, left: Value, right: Value) -> Value:
+    """`list + list`, `list * number`, and lists with something unknown."""
+    content, other = (a, right) if type(a) is Sequence else (b, left)
     if kind is ast.Mult:
-        content = a if type(a) is Sequence else b
-        times = right if type(a) is Sequence else left
-        items = content.items  # type: ignore[union-attr]
+        items = content.items
         if (
             items is not None
-            and type(times) is Const
-            and times.kind == "int"
-            and len(items) * times.value <= 16
+            and type(other) is Const
+            and other.kind == "int"
+            and len(items) * other.value <= LONGEST_LITERAL
         ):
-            return m.new(node, Sequence(content.kind, items * max(times.value, 0)))  # type: ignore[union-attr]
-        return m.new(node, Sequence(content.kind, None, content.element))  # type: ignore[union-attr]
+            return m.new(node, Sequence(content.kind, items * max(other.value, 0)))
+        return m.new(node, Sequence(content.kind, None, content.element))
     if type(a) is Sequence and type(b) is Sequence:
         if a.items is not None and b.items is not None and a.rest is None and b.rest is None:
             return m.new(node, Sequence(a.kind, (*a.items, *b.items)))
         parts = [v for v in (a.element, b.element) if v is not None]
         return m.new(node, Sequence(a.kind, None, join_all(parts)))
-    content = a if type(a) is Sequence else b
-    other = left if content is b else right
-    parts = [content.element, *(other.items if type(other) is Tuple else ())]  # type: ignore[union-attr]
+    parts = [content.element, *(other.items if type(other) is Tuple else ())]
     return m.new(node, Sequence("list", None, join_all([p for p in parts if p is not None])))
 
 

@@ -33,6 +33,7 @@ from gradvet.autograd.values import (
 )
 
 MOST_ITEMS = 16
+PAIR = 2
 
 
 @handles("builtins.print", "builtins.input", "builtins.breakpoint", "builtins.exec")
@@ -200,7 +201,9 @@ def _dict(m: Machine, name: str, call: Call) -> Value:
         else:
             items = items_of(m, call.args[0])
             pairs = [
-                i for i in items or () if type(i) is Tuple and len(i.items) == 2 and type(i.items[0]) is Const
+                i
+                for i in items or ()
+                if type(i) is Tuple and len(i.items) == PAIR and type(i.items[0]) is Const
             ]
             if items is not None and len(pairs) == len(items):
                 for pair in pairs:
@@ -356,12 +359,12 @@ def _getattr(m: Machine, name: str, call: Call) -> Value:
 def _setattr(m: Machine, name: str, call: Call) -> Value:
     if len(call.args) < 3:  # noqa: PLR2004
         return NONE
-    holder, name, new = call.args[:3]
-    if type(name) is Const:
-        set_attribute(m, holder, str(name.value), new, call.node)
+    holder, word, new = call.args[:3]
+    if type(word) is Const:
+        set_attribute(m, holder, str(word.value), new, call.node)
     elif type(holder) is Ref:
         # Any of these attributes may be the one that is set.
-        known = {str(atom.value) for atom in m.alternatives(name) if type(atom) is Const}
+        known = {str(atom.value) for atom in m.alternatives(word) if type(atom) is Const}
         for attribute in known or set(m.attributes.get(holder.address & ~1, ())):
             if (holder.address, attribute) in m.cells:
                 m.write_cell(holder, attribute, new, certain=False)

@@ -3,6 +3,7 @@
 Addresses are even when new; the odd one after each stands for all its older namesakes.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from gradvet.autograd.domain import Node, Tensor
@@ -66,7 +67,7 @@ def _array(x: Array, born: Addresses) -> Array:
     return Array(_set(x.storage, born), x.cuts, alias)
 
 
-_RENAMES = {
+_RENAMES: dict[type, Callable[[Any, Addresses], Any]] = {
     Ref: lambda x, born: Ref(x.address + 1) if x.address in born else x,
     Each: lambda x, born: Each(_many(x.refs, born)),
     Tuple: lambda x, born: Tuple(_many(x.items, born), x.fields),

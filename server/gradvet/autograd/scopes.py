@@ -48,8 +48,8 @@ def scope_info(node: Scope) -> ScopeInfo:
         args = node.args
         info.parameters = [arg.arg for arg in (*args.posonlyargs, *args.args)]
         info.keyword_only = [arg.arg for arg in args.kwonlyargs]
-        info.star = args.vararg and args.vararg.arg
-        info.stars = args.kwarg and args.kwarg.arg
+        info.star = args.vararg.arg if args.vararg else None
+        info.stars = args.kwarg.arg if args.kwarg else None
         info.names.update(info.parameters, info.keyword_only, filter(None, (info.star, info.stars)))
         info.is_async = isinstance(node, ast.AsyncFunctionDef)
     for child in _walk(node):

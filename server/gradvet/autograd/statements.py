@@ -16,7 +16,7 @@ from gradvet.autograd.names import bind, unbind
 from gradvet.autograd.objects import assign, delete_item, get_attribute, get_item
 from gradvet.autograd.operators import in_place
 from gradvet.autograd.store import Delta
-from gradvet.autograd.values import NONE, External, Function, Mode, Unknown
+from gradvet.autograd.values import NONE, External, Function, Mode, Unknown, Value
 
 
 def executes(*kinds: type) -> Callable[[Callable[[Machine, Any], bool]], Callable[[Machine, Any], bool]]:
@@ -79,12 +79,12 @@ def _aug_assign(m: Machine, node: ast.AugAssign) -> bool:
 @executes(ast.If)
 def _if(m: Machine, node: ast.If) -> bool:
     known = truth(m, m.eval(node.test))
-    ways = []
+    ways: list[Callable[[], tuple[bool, Value]]] = []
     for outcome, body in ((True, node.body), (False, node.orelse)):
         if known == (NO if outcome else YES):
             continue
 
-        def way(outcome: bool = outcome, body: list[ast.stmt] = body) -> tuple[bool, None]:
+        def way(body: list[ast.stmt] = body, *, outcome: bool = outcome) -> tuple[bool, Value]:
             return narrow(m, node.test, outcome) and m.block(body), None
 
         ways.append(way)
@@ -248,10 +248,10 @@ def _nothing(m: Machine, node: ast.stmt) -> bool:
 @executes(ast.Match)
 def _match(m: Machine, node: ast.Match) -> bool:
     subject = m.eval(node.subject)
-    ways: list[Callable[[], tuple[bool, None]]] = []
+    ways: list[Callable[[], tuple[bool, Value]]] = []
     for case in node.cases:
 
-        def way(case: ast.match_case = case) -> tuple[bool, None]:
+        def way(case: ast.match_case = case) -> tuple[bool, Value]:
             for name in _captures(case.pattern):
                 bind(m, name, subject if isinstance(case.pattern, ast.MatchAs) else Unknown("a matched part"))
             if case.guard is not None:

@@ -1,9 +1,9 @@
 """The interpreter's memory, with a trail: branches are run one after the other and only what they changed is joined."""
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
-Key = Hashable
+Key = Any  # an address, a name in a scope, an attribute of an address
 Delta = dict[Key, Any]
 
 

@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Callable
+from functools import partial
 
 from gradvet.autograd.domain import (
     FLOAT,
@@ -21,7 +22,16 @@ from gradvet.autograd.graph import backward, held_tensors
 from gradvet.autograd.knowledge import Op, load
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.operations import Inputs as OpInputs
-from gradvet.autograd.operations import Operand, computed, edit, in_mode, made_in, perform, scalar_cuts, tensor_like
+from gradvet.autograd.operations import (
+    Operand,
+    computed,
+    edit,
+    in_mode,
+    made_in,
+    perform,
+    scalar_cuts,
+    tensor_like,
+)
 from gradvet.autograd.values import (
     FALSE,
     NONE,
@@ -117,7 +127,7 @@ def _grad(m: Machine, value: Value, node: ast.AST) -> Value:
         if cell is None and (m.alone or state.assumes):
             # Nobody knows whether a backward came before: there may be a gradient.
             made = m.place_part(ref.address, "gradient", Tensor(view=MAYBE, origin=Origin(node, ".grad")))
-            m.update(made, lambda t, at=made.address: t._replace(storage=frozenset({at})))
+            _own_storage(m, made)
             cell = join(NONE, made)
             m.store.set(key, cell)
             m.grads.add(made.address)
@@ -132,6 +142,14 @@ def _grad(m: Machine, value: Value, node: ast.AST) -> Value:
     return joined
 
 
+def _with_storage(content: object, storage: frozenset[int]) -> object:
+    return content._replace(storage=storage) if type(content) is Tensor else content
+
+
+def _own_storage(m: Machine, ref: Ref) -> None:
+    m.update(ref, partial(_with_storage, storage=frozenset({ref.address})))
+
+
 def set_attribute(m: Machine, value: Value, name: str, new: Value, node: ast.AST) -> None:
     """Assign an attribute of a tensor: `requires_grad`, `data`, `grad`, or one of the user's own."""
     if name == "requires_grad":
@@ -141,7 +159,8 @@ def set_attribute(m: Machine, value: Value, name: str, new: Value, node: ast.AST
         if state is not None and m.judge is not None:
             m.judge.data_assigned(node, value, state)
         for _, source in m.tensors(new):
-            m.update(value, lambda t, s=source: t._replace(storage=s.storage) if type(t) is Tensor else t)
+            shared = source.storage
+            m.update(value, partial(_with_storage, storage=shared))
     elif name == "grad":
         for ref, _ in m.tensors(value):
             certain = type(value) is Each or (type(value) is Ref and not ref.address & 1)
@@ -204,7 +223,11 @@ def _index_form(m: Machine, key: Value, node: ast.expr | None) -> str:
             return "ellipsis"
         return "bool" if key.kind == "bool" else "int"
     if kind is Tuple:
-        nodes = node.elts if isinstance(node, ast.Tuple) and len(node.elts) == len(key.items) else [None] * len(key.items)
+        nodes = (
+            node.elts
+            if isinstance(node, ast.Tuple) and len(node.elts) == len(key.items)
+            else [None] * len(key.items)
+        )
         forms = [_index_form(m, item, at) for item, at in zip(key.items, nodes)]
         if "" in forms:
             return ""
@@ -256,7 +279,7 @@ def row(m: Machine, value: Value, node: ast.AST) -> Value:
 def set_index(m: Machine, holder: Value, key: Value, new: Value, node: ast.AST) -> None:
     """`tensor[key] = new`: a change in place."""
     state = m.tensor(new)
-    others = (Operand("value", new, state),) if state is not None else ()
+    others: tuple[Operand, ...] = (Operand("value", new, state),) if state is not None else ()
     if state is None:
         others = tuple(Operand("value", ref, held) for ref, held in held_tensors(m, new))
     target = (
@@ -412,7 +435,7 @@ def _requires_grad(m: Machine, receiver: Value, state: Tensor, call: MethodCall)
 def _retain_grad(m: Machine, receiver: Value, state: Tensor, call: MethodCall) -> Value:
     for ref, _ in m.tensors(receiver):
         made = m.place_part(ref.address, "gradient", Tensor(view=MAYBE, origin=Origin(call.node, ".grad")))
-        m.update(made, lambda t, at=made.address: t._replace(storage=frozenset({at})))
+        _own_storage(m, made)
         m.store.set((ref.address, "grad"), join(NONE, made))
         m.grads.add(made.address)
     return NONE

@@ -215,8 +215,8 @@ def _tensor(m: Machine, name: str, call: Call) -> Value:
 
 
 def _is_float_data(m: Machine, source: Value | None) -> bool:
-    if type(source) in (Const, Number):
-        return source.kind == "float"  # type: ignore[union-attr]
+    if isinstance(source, (Const, Number)):
+        return source.kind == "float"
     items = items_of(m, source) if source is not None else None
     return bool(items) and any(_is_float_data(m, item) for item in items or ())
 
@@ -251,7 +251,11 @@ def _as_tensor(m: Machine, name: str, call: Call) -> Value:
     if state is not None and source is not None:
         moved = {k: v for k, v in call.keywords.items() if k in ("dtype", "device")}
         op = load().method("to")
-        return perform(m, call.node, op, (source, *moved.values()), {}, name="to()") if moved and op is not None else source
+        return (
+            perform(m, call.node, op, (source, *moved.values()), {}, name="to()")
+            if moved and op is not None
+            else source
+        )
     return rewrapped(m, call.node, source if source is not None else NONE, f"{name}()", call.keywords)
 
 
@@ -480,7 +484,7 @@ def _kl(m: Machine, name: str, call: Call) -> Value:
 
 @handles("torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_value_", "torch.nn.utils.clip_grad_norm")
 def _clip(m: Machine, name: str, call: Call) -> Value:
-    from gradvet.autograd.tensors import tensor_like
+    from gradvet.autograd.operations import tensor_like
 
     return tensor_like(m, call.node, "clip_grad_norm_()")
 

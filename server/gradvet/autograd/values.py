@@ -8,7 +8,17 @@ import ast
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from gradvet.autograd.domain import GRAD, INFERENCE, NO_GRAD, NOTHING, Node, Origin, Tensor, join_nodes, join_tensors
+from gradvet.autograd.domain import (
+    GRAD,
+    INFERENCE,
+    NO_GRAD,
+    NOTHING,
+    Node,
+    Origin,
+    Tensor,
+    join_nodes,
+    join_tensors,
+)
 
 MOST_ATOMS = 10
 MOST_WORDS = 4
@@ -107,8 +117,11 @@ class Mode(NamedTuple):
     name: str = ""
 
     def after(self, before: int) -> int:
-        """The grad modes inside, entered from these. Inference mode is a flag of its own: no_grad and enable_grad
-        inside it leave it on, and while it is on nothing is recorded."""
+        """The grad modes inside, entered from these.
+
+        Inference mode is a flag of its own: no_grad and enable_grad inside it leave it on, and while
+        it is on nothing is recorded.
+        """
         if self.name.endswith("inference_mode"):
             return self.modes
         inside = self.modes if before & (GRAD | NO_GRAD) else 0
@@ -155,7 +168,7 @@ def const(value: object) -> Const:
 def atoms(value: Value) -> tuple[Value, ...]:
     """The alternatives of a value."""
     if type(value) is Union:
-        return value.atoms  # type: ignore[no-any-return]
+        return value.atoms
     return (value,)
 
 

@@ -123,11 +123,10 @@ def _is_scalar(state: Tensor | None) -> bool:
 def _attribute_reads(m: Machine, parents: dict[ast.AST, ast.AST]) -> dict[str, bool]:
     """For each attribute name that is read: whether no read of it goes on with a graph."""
     found: dict[str, bool] = {}
-    for node, parent in parents.items():
+    for node, holder in parents.items():
         if not isinstance(node, ast.Attribute) or not isinstance(node.ctx, ast.Load):
             continue
-        if isinstance(parent, ast.Attribute):
-            parent = parents.get(parent, parent)
+        parent = parents.get(holder, holder) if isinstance(holder, ast.Attribute) else holder
         state = m.states.get(parent)
         held = m.states.get(node)
         if held is None and state is None:

@@ -40,7 +40,7 @@ def rule(*on: type, family: str, severity: Severity) -> Callable[[Callable[[Any]
 @cache
 def all_rules() -> dict[str, Rule]:
     """Every rule by name, sorted."""
-    rules = {}
+    rules: dict[str, Rule] = {}
     for info in pkgutil.iter_modules(__path__):
         module = importlib.import_module(f"{__name__}.{info.name}")
         found = [value for value in vars(module).values() if isinstance(value, Rule)]

@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from gradvet.autograd.events import ModeDecorator, ModeStatement, WithUncalled
 from gradvet.finding import Applicability, Finding, Fix, Note, Severity, code
@@ -27,7 +28,7 @@ def check(event: ModeStatement | WithUncalled | ModeDecorator) -> Iterator[Findi
                         "Wrap what follows in the block",
                         "the rest of this block runs in that grad mode",
                         Applicability.UNSAFE,
-                        lambda module: _wrapped(module, node),
+                        partial(_wrapped, node=node),
                     ),
                 ),
             )
