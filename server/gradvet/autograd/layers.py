@@ -295,22 +295,20 @@ def call_layer(m: Machine, ref: Ref, content: Layer, call: Call) -> Value:
         content.children and not content.parameters and content.name == ""
     ):
         return _chain(m, content, call)
-    trains = [Operand(f"#{name}", Ref(at), m.cells[at]) for name, at in content.parameters if at in m.cells]
+    trains = tuple(
+        Operand("parameters", Ref(at), m.cells[at]) for _, at in content.parameters if at in m.cells
+    )
     known = load().module(content.name) if content.name else None
     if known is None:
-        return opaque_forward(m, ref, trains, call)
+        return opaque_forward(m, ref, list(trains), call)
     op = known.eval if training_of(m, ref) == FALSE else known.train
     options = dict(content.options)
     inputs = bind(m, op, call.args, call.keywords)
+    inputs = inputs._replace(operands=(*inputs.operands, *trains))
     if options.get("inplace") == TRUE and "inplace" in op.forms:
         op = op.forms["inplace"]
         mutate(m, call.node, op, inputs, content.name.rpartition(".")[2])
     truth, through = carried(op, inputs)
-    asking = [o for o in trains if o.state.requires_grad & YES]
-    if asking:
-        truth = YES if any(o.state.requires_grad == YES for o in asking) or truth == YES else truth | YES
-        through = [*through, *asking]
-    inputs = inputs._replace(operands=(*inputs.operands, *trains))
     return results(m, call.node, op, inputs, content.name.rpartition(".")[2], "", (truth, through))
 
 
