@@ -14,6 +14,7 @@ from gradvet.autograd.machine import (
     MOST_RUNS_OF_ONE_FUNCTION,
     Frame,
     Machine,
+    OutOfSteps,
 )
 from gradvet.autograd.store import Delta
 from gradvet.autograd.values import (
@@ -182,11 +183,13 @@ def call_function(
     if function.kind == "contextmanager" and taker is None:
         return Managed(function, call)
     runs = m.runs.get(node, 0)
-    if len(m.frames) > MOST_CALLS_DEEP or runs >= MOST_RUNS_OF_ONE_FUNCTION or _recursion(m, node):
-        name = getattr(node, "name", "a lambda")
-        if runs >= MOST_RUNS_OF_ONE_FUNCTION:
-            m.limit(f"`{name}` was run {runs} times; later calls of it are not followed")
-        return unknown_call(m, call, f"the result of `{name}`, which was called too deep or too often")
+    name = getattr(node, "name", "a lambda")
+    if runs >= MOST_RUNS_OF_ONE_FUNCTION:
+        m.limit(f"`{name}` was run {runs} times; what comes after that is not followed")
+        raise OutOfSteps
+    if len(m.frames) > MOST_CALLS_DEEP or _recursion(m, node):
+        m.cut_short = True
+        return unknown_call(m, call, f"the result of `{name}`, which was called too deep")
     m.runs[node] = runs + 1
     info = m.info(node)
     context = m.context(call.node)

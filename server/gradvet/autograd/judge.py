@@ -13,6 +13,8 @@ from gradvet.autograd.operations import savers
 from gradvet.autograd.tensors import in_forward
 from gradvet.autograd.values import Array, Instance, Layer, Optimizer, Ref, Sequence, Union, Value, refs
 
+GROWING = ("+", "*", "=")
+"""How something is put into a container: one element more, a key that is not known, an item that is set."""
 ADDING = frozenset({"+", "-", "+=", "-=", "add()", "add_()"})
 """Ops by which a total is kept. State that a module carries from step to step is no total."""
 WEIGHTING = frozenset({"*", "/", "*=", "/=", "mul()", "div()", "neg"})
@@ -133,7 +135,7 @@ class Judge:
     # -- told by the machine
 
     def stored(self, site: ast.AST, holder: Ref, value: Value, how: str) -> None:
-        """`value` was put into `holder`: how is + for an added element, * for an unknown key, else a name."""
+        """`value` was put into `holder`; `how` is one of GROWING, or the name of an attribute."""
         m = self.machine
         content = m.cells.get(holder.address)
         if (
@@ -145,7 +147,7 @@ class Judge:
         if not m.loops or not held_tensors(m, value):
             return
         forward = getattr(m.frames[-1].node, "name", "") == "forward" and m.frames[-1].receiver == holder
-        if how not in ("+", "*") and not forward:
+        if how not in GROWING and not forward:
             return
         frames = tuple(frame.context for frame in m.frames)
         for loop in m.loops:
@@ -309,7 +311,7 @@ class Judge:
         for store in stores:
             if store.holder.address in loop.allocs:
                 continue
-            if store.how not in ("+", "*"):
+            if store.how not in GROWING:
                 self._attribute(loop, store)
                 continue
             if m.cells.get(store.holder.address) is None:

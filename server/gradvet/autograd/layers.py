@@ -457,7 +457,9 @@ def call_module_method(m: Machine, method: Method, call: Call) -> Value:
             return _dict_view(m, receiver, name, call)
     if name in _HOOKS and call.args:
         for _, ref in members(m, receiver).modules[:1]:
-            m.hooks.setdefault(ref.address & ~1, []).append((name, call.args[0]))
+            hooks = m.hooks.setdefault(ref.address & ~1, [])
+            if (name, call.args[0]) not in hooks:
+                hooks.append((name, call.args[0]))
         return m.unknown(call.node, "the handle of a hook", (), "hook")
     if name.startswith("register_") or name in ("get_submodule", "get_parameter"):
         return Unknown(f"the result of {name}")

@@ -33,7 +33,7 @@ MODE = "mode"
 MODE_SETTER = "mode setter"
 MOST_STEPS = 40_000
 MOST_CALLS_DEEP = 24
-MOST_RUNS_OF_ONE_FUNCTION = 60
+MOST_RUNS_OF_ONE_FUNCTION = 240
 MOST_PASSES = 5
 
 
@@ -140,6 +140,8 @@ class Machine:
         self.grads: set[int] = set()
         self.raised = False
         self.alone = False
+        self.cut_short = False
+        self.module_mode = 0
         self.setters: dict[int, ast.AST] = {}
         self.hooks: dict[int, list[tuple[str, Value]]] = {}
         self.mode_nodes: list[ast.AST] = []
@@ -385,6 +387,7 @@ class Machine:
         for statement in statements:
             self.steps += 1
             if self.steps > MOST_STEPS:
+                self.limit(f"the run was stopped after {MOST_STEPS} statements")
                 raise OutOfSteps
             if not EXECUTE[type(statement)](self, statement):
                 return False

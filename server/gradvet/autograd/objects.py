@@ -354,7 +354,9 @@ def set_item(m: Machine, holder: Value, key: Value, new: Value, node: ast.AST) -
             case Opaque():
                 m.write_cell(atom, _key_name(key), new, certain=type(key) is Const)
         if m.judge is not None:
-            m.judge.stored(node, atom, new, "" if type(key) is Const else "*")
+            # A list does not grow by an item that is set; a dict does by a key that it did not have.
+            grows = type(key) is not Const
+            m.judge.stored(node, atom, new, ("=" if type(content) is Sequence else "*") if grows else "")
 
 
 def _words(target: ast.expr) -> str:

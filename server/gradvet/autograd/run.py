@@ -1,10 +1,12 @@
 """The run plan: the module from its top, then whatever no call reached; then the verdicts."""
 
 import ast
+from collections.abc import Callable
+from functools import partial
 
 from gradvet.autograd import expressions, python_calls, statements, torch_calls  # noqa: F401  they register themselves
 from gradvet.autograd.calls import Call, ClassInfo, call_function, call_value, find_in_class
-from gradvet.autograd.domain import ANY_FN, MAYBE, NO_GRAD, Origin, Tensor
+from gradvet.autograd.domain import ANY_FN, GRAD, MAYBE, NO_GRAD, Origin, Tensor
 from gradvet.autograd.facts import Facts
 from gradvet.autograd.frameworks import LIGHTNING_BACKWARD, LIGHTNING_NO_GRAD
 from gradvet.autograd.graph import backward, held_tensors
@@ -40,23 +42,32 @@ def run(module: Module) -> Facts:
     info.keeps_locals = True
     m.global_scope = m.scope(0, module.tree, 0)
     m.frames.append(Frame(module.tree, info, m.global_scope, 0, m.store.mark()))
-    try:
-        m.block(module.tree.body)
-        _reset(m)
-        _unreached(m, module.tree)
-    except OutOfSteps:
-        m.limit(f"the run was stopped after {m.steps} statements")
-    except RecursionError:
-        m.limit("the code is nested too deep")
+    _bounded(m, lambda: m.block(module.tree.body))
+    m.module_mode = m.mode if not m.cut_short else GRAD
+    _unreached(m, module.tree)
     conclude(m, judge, module.parents)
     return Facts(m.events, States(m.states), tuple(m.limits))
+
+
+def _bounded(m: Machine, work: Callable[[], object]) -> None:
+    """Do a part of the run; when it reaches a bound it ends there, and what it would have done is not known."""
+    try:
+        work()
+    except OutOfSteps:
+        m.cut_short = True
+    except RecursionError:
+        m.limit("the code is nested too deep")
+        m.cut_short = True
+    _reset(m)
 
 
 def _reset(m: Machine) -> None:
     """Back to the module's own frame, with nothing under way."""
     del m.frames[1:]
-    m.loops.clear()
-    m.calls.clear()
+    for stack in (m.loops, m.calls, m.mode_nodes, m.frames[0].loops, m.frames[0].raises):
+        stack.clear()
+    m.raised = m.alone = False
+    m.store.set(MODE, m.module_mode or m.mode)
 
 
 def _unreached(m: Machine, tree: ast.Module) -> None:
@@ -64,11 +75,11 @@ def _unreached(m: Machine, tree: ast.Module) -> None:
     for statement in tree.body:
         for node in _definitions(statement):
             if isinstance(node, ast.ClassDef):
-                _class(m, node)
+                _bounded(m, partial(_class, m, node))
             elif node not in m.reached:
                 function = m.defined.get(node)
                 if type(function) is Function:
-                    _alone(m, node, function, ())
+                    _bounded(m, partial(_alone, m, node, function, ()))
 
 
 def _definitions(statement: ast.stmt) -> list[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]:

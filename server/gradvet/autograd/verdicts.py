@@ -13,11 +13,13 @@ from gradvet.autograd.values import FALSE, Instance, Layer, Ref
 
 def conclude(m: Machine, judge: Judge, parents: dict[ast.AST, ast.AST]) -> None:
     """Emit the events that only the whole run can tell."""
-    unused = _unused(m, judge, parents)
+    # What a run that was cut short has not seen may have used a graph, or reached a leaf, after all.
+    unused = set() if m.cut_short else _unused(m, judge, parents)
     _retained(m, judge, parents, unused)
     _data(m, judge, parents)
     _aliases(m, judge, parents)
-    _cuts(m, judge, parents)
+    if not m.cut_short:
+        _cuts(m, judge, parents)
 
 
 def _statement(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> ast.AST:
@@ -45,7 +47,7 @@ def _needed(judge: Judge, kept: Kept) -> bool:
 def _retained(m: Machine, judge: Judge, parents: dict[ast.AST, ast.AST], unused: set[int]) -> None:
     reads = _attribute_reads(m, parents)
     for kept in judge.kept:
-        if kept.freed != YES and _needed(judge, kept):
+        if kept.freed != YES and (m.cut_short or _needed(judge, kept)):
             continue
         if unused and any(at & ~1 in unused or at in unused for at in reachable(m, _both_ages(kept.nodes))):
             continue  # its cause is told already: the forward itself should not have recorded
