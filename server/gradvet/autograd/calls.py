@@ -22,6 +22,7 @@ from gradvet.autograd.values import (
     Bound,
     Class,
     Const,
+    Coroutine,
     Dict,
     Each,
     External,
@@ -206,7 +207,8 @@ def call_function(
         frame.receiver = (
             m.cells.get((scope, info.parameters[0])) if function.owner and info.parameters else None
         )
-        return _run_body(m, function, frame, taker)
+        value = _run_body(m, function, frame, taker)
+        return Coroutine(value) if function.kind == "async" and not frame.info.is_generator else value
     finally:
         m.frames.pop()
         m.calls.pop()

@@ -144,6 +144,18 @@ def join_tensors(a: Tensor, b: Tensor) -> Tensor:
     return a if joined == a else joined
 
 
+ANYTHING = Tensor(
+    requires_grad=MAYBE,
+    is_leaf=MAYBE,
+    grad_fn=frozenset({ANY_FN, None}),
+    dtype=ANY_DTYPE,
+    view=MAYBE,
+    inference=MAYBE,
+    loose=True,
+)
+"""The state of a tensor of which nothing is known."""
+
+
 class Node(NamedTuple):
     """A node of the graph: what made it, where it leads, what it saved, whether a backward freed it.
 

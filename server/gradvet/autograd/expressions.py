@@ -16,6 +16,7 @@ from gradvet.autograd.values import (
     NONE,
     TRUE,
     Const,
+    Coroutine,
     Dict,
     Function,
     Number,
@@ -23,6 +24,7 @@ from gradvet.autograd.values import (
     Slice,
     Text,
     Tuple,
+    Union,
     Unknown,
     Value,
     const,
@@ -305,7 +307,16 @@ def _starred(m: Machine, node: ast.Starred) -> Value:
 
 @evaluates(ast.Await)
 def _await(m: Machine, node: ast.Await) -> Value:
-    return m.eval(node.value)
+    return awaited(m.eval(node.value))
+
+
+def awaited(value: Value) -> Value:
+    """What `await` gives."""
+    if type(value) is Coroutine:
+        return value.value
+    if type(value) is Union:
+        return join_all([awaited(atom) for atom in value.atoms])
+    return value
 
 
 @evaluates(ast.Yield)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from gradvet.autograd import layers
 from gradvet.autograd.calls import CALL_EXTERNAL, Call, unknown_call
-from gradvet.autograd.domain import GRAD, NO, YES
+from gradvet.autograd.domain import FLOAT, GRAD, MAYBE, NO_FN, NOTHING, YES
 from gradvet.autograd.frameworks import MODULE_MAKERS
 from gradvet.autograd.graph import backward, held_tensors
 from gradvet.autograd.knowledge import load
@@ -136,14 +136,14 @@ def _torch(m: Machine, name: str, call: Call) -> Value | None:
 def _with_flags(m: Machine, value: Value, call: Call) -> Value:
     """`requires_grad=True` of a factory: `torch.zeros(3, requires_grad=True)`."""
     flag = call.keywords.get("requires_grad")
-    state = m.tensor(value)
-    if flag is None or state is None or state.requires_grad != NO or type(value) is not Ref:
+    if flag is None or type(value) is not Ref or m.tensor(value) is None:
         return value
+    own = frozenset({value.address})
+    leaf = {"is_leaf": YES, "grad_fn": NO_FN, "nodes": NOTHING, "cuts": NOTHING}
     if type(flag) is Const and flag.value:
-        own = frozenset({value.address})
-        m.update(value, lambda t: t._replace(requires_grad=YES, leaves=own, dtype=1))
+        m.update(value, lambda t: t._replace(requires_grad=YES, leaves=own, dtype=FLOAT, **leaf))
     elif type(flag) is not Const:
-        m.update(value, lambda t: t._replace(requires_grad=NO | YES))
+        m.update(value, lambda t: t._replace(requires_grad=MAYBE, leaves=own, **leaf))
     return value
 
 

@@ -35,6 +35,7 @@ from gradvet.autograd.values import (
     Opaque,
     Ref,
     Sequence,
+    Slice,
     Text,
     Tuple,
     Union,
@@ -194,9 +195,42 @@ def item(m: Machine, ref: Ref, content: Layer, key: Value, node: ast.AST) -> Val
         for name, value in content.children:
             if name == str(key.value):
                 return value
+    if type(key) is Slice and content.children and content.rest is None:
+        bounds = slice_bounds(node)
+        children = content.children[bounds] if bounds is not None else content.children
+        made = tuple((str(at), value) for at, (_, value) in enumerate(children))
+        return m.new(node, content._replace(children=made), "part")
     if not content.name and not content.children and content.rest is None:
         return attribute(m, ref, content, f"[{getattr(key, 'value', '')}]", node, called=False)
     return any_child(m, ref, content, node)
+
+
+def slice_bounds(node: ast.AST) -> slice | None:
+    """The slice of a subscript whose bounds are all written as constants."""
+    match node:
+        case ast.Subscript(slice=ast.Slice(lower=lower, upper=upper, step=step)):
+            try:
+                parts = [None if part is None else ast.literal_eval(part) for part in (lower, upper, step)]
+            except ValueError:
+                return None
+            return slice(*parts)
+    return None
+
+
+def set_child(m: Machine, ref: Ref, key: Value, new: Value) -> None:
+    """`container[key] = module`."""
+
+    def change(content: object) -> object:
+        if type(content) is not Layer:
+            return content
+        name = str(key.value) if type(key) is Const else None
+        if name is not None and content.rest is None:
+            children = dict(content.children)
+            children[name] = new
+            return content._replace(children=tuple(children.items()))
+        return content._replace(rest=new if content.rest is None else join(content.rest, new))
+
+    m.update(ref, change)
 
 
 def any_child(m: Machine, ref: Ref, content: Layer, node: ast.AST) -> Value:

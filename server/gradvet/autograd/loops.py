@@ -11,6 +11,7 @@ from gradvet.autograd.store import Delta
 from gradvet.autograd.values import Each, Instance, Layer, Ref, Sequence, Tuple, Value, join_all
 
 MOST_UNROLLED = 4
+MOST_NAMED = 24
 
 
 def run_for(m: Machine, node: ast.For) -> bool:
@@ -21,6 +22,8 @@ def run_for(m: Machine, node: ast.For) -> bool:
         if not items:
             return m.block(node.orelse) if node.orelse else True
         merged = _each(m, items) if _is_members(m, source) else None
+        if type(merged) is Tuple and len(items) <= MOST_NAMED:
+            return _unrolled(m, node, items)  # the names tell the members apart
         if merged is not None:
             return _repeat(m, node, lambda: assign(m, node.target, merged, node))
         if len(items) <= MOST_UNROLLED:
@@ -44,7 +47,7 @@ def _each(m: Machine, items: tuple[Value, ...]) -> Value | None:
         ]
         return Tuple(tuple(columns))
     if all(type(i) is Ref and type(m.cells.get(i.address)) in (Tensor, Layer, Instance) for i in items):
-        return items[0] if len(items) == 1 else Each(tuple(dict.fromkeys(items)))
+        return items[0] if len(items) == 1 and not items[0].address & 1 else Each(tuple(dict.fromkeys(items)))
     return None
 
 
@@ -68,12 +71,23 @@ def _unrolled(m: Machine, node: ast.For, items: tuple[Value, ...]) -> bool:
         m.store.merge(ends)
         alive = True
     frame.loops.pop()
-    if loop.breaks:
-        ends = [*loop.breaks, *([m.store.delta(base)] if alive else [])]
+    ends = [m.store.delta(base)] if alive else []
+    return _leave(m, node, base, ends, loop.breaks)
+
+
+def _leave(m: Machine, node: ast.For | ast.While, base: int, exits: list[Delta], breaks: list[Delta]) -> bool:
+    """Join the ways out of a loop; those that did not break run its `else` first."""
+    m.store.undo(base)
+    ends = list(breaks)
+    if exits:
+        m.store.merge(exits)
+        if not node.orelse or m.block(node.orelse):
+            ends.append(m.store.delta(base))
         m.store.undo(base)
-        m.store.merge(ends)
-        return True
-    return alive and (m.block(node.orelse) if node.orelse else True)
+    if not ends:
+        return False
+    m.store.merge(ends)
+    return True
 
 
 def run_while(m: Machine, node: ast.While) -> bool:
@@ -148,11 +162,4 @@ def _repeat(
     m.loops.pop()
     if m.loops:
         m.loops[-1].allocs |= born_ever
-    m.store.undo(base)
-    ways_out = [*exits, *breaks]
-    if not ways_out:
-        return False
-    m.store.merge(ways_out)
-    if exits and node.orelse:
-        return m.block(node.orelse)
-    return True
+    return _leave(m, node, base, exits, breaks)

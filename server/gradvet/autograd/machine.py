@@ -129,6 +129,7 @@ class Machine:
         self.calls: list[ast.AST] = []
         self.events: list[Event] = []
         self.states: dict[ast.AST, Tensor] = {}
+        self.vague: set[ast.AST] = set()
         self.cuts: list[CutInfo] = []
         self.cut_numbers: dict[tuple[str, int], int] = {}
         self.classes: dict[int, Any] = {}
@@ -371,10 +372,16 @@ class Machine:
             content = self.cells.get(value.address)
             if type(content) is Tensor:
                 self.note(node, content)
+            elif type(content) is Opaque:
+                self.vague.add(node)
         elif kind is Union or kind is Each:
             content = self.tensor(value)
             if content is not None:
                 self.note(node, content)
+            else:
+                self.vague.add(node)
+        elif kind is Unknown:
+            self.vague.add(node)
         return value
 
     def note(self, node: ast.AST, state: Tensor) -> None:

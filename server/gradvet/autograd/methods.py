@@ -373,14 +373,15 @@ def _distribution(m: Machine, ref: Ref, content: Distribution, name: str, call: 
         )
         m.update(made, lambda t: t._replace(cuts=cuts))
         return made
-    if name in ("log_prob", "cdf", "icdf"):
-        return combined(m, call.node, f"{name}()", [*inputs, *call.args])
-    if name in ("rsample", "entropy", "perplexity"):
-        return combined(m, call.node, f"{name}()", inputs)
+    if name in ("log_prob", "cdf", "icdf", "rsample", "entropy", "perplexity"):
+        given = [*inputs, *call.args] if name in ("log_prob", "cdf", "icdf") else inputs
+        made = combined(m, call.node, f"{name}()", given)
+        m.update(made, lambda t: t._replace(view=MAYBE) if type(t) is Tensor else t)
+        return made
     if name == "expand":
         return ref
     if result == "no grad":
-        return tensor_like(m, call.node, name)
+        return tensor_like(m, call.node, name, view=MAYBE)
     return m.unknown(call.node, f"the result of `{name}`", (ref, *call.args), "call")
 
 

@@ -263,24 +263,12 @@ def _of_items(m: Machine, items: tuple[Value, ...], key: Value, node: ast.AST, k
     if type(key) is Const and key.kind == "int" and -len(items) <= key.value < len(items):
         return items[key.value]
     if type(key) is Slice:
-        bounds = _slice_bounds(node)
+        bounds = layers.slice_bounds(node)
         if bounds is not None:
             part = items[bounds]
             return Tuple(part) if kind == "tuple" else m.new(node, Sequence(kind, part))
         return m.new(node, Sequence(kind, None, join_all(list(items))))
     return join_all(list(items)) if items else Unknown("an element of an empty list")
-
-
-def _slice_bounds(node: ast.AST) -> slice | None:
-    """The slice of a subscript whose bounds are all written as constants."""
-    match node:
-        case ast.Subscript(slice=ast.Slice(lower=lower, upper=upper, step=step)):
-            try:
-                parts = [None if part is None else ast.literal_eval(part) for part in (lower, upper, step)]
-            except ValueError:
-                return None
-            return slice(*parts)
-    return None
 
 
 def _dict_item(m: Machine, ref: Ref, content: Dict, key: Value, node: ast.AST) -> Value:
@@ -339,6 +327,8 @@ def set_item(m: Machine, holder: Value, key: Value, new: Value, node: ast.AST) -
                     m.update(atom, lambda c: c.put(key, new) if type(c) is Dict else c)
                 else:
                     m.update(atom, lambda c: _with_any_key(c, key, new) if type(c) is Dict else c)
+            case Layer():
+                layers.set_child(m, atom, key, new)
             case Array():
                 tensors.array_written(m, atom, content, node)
                 stored = m.tensor(new)

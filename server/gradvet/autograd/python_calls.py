@@ -13,6 +13,7 @@ from gradvet.autograd.values import (
     NONE,
     Class,
     Const,
+    Coroutine,
     Dict,
     External,
     Instance,
@@ -431,6 +432,17 @@ def _reduce(m: Machine, name: str, call: Call) -> Value:
 @handles("time.time", "time.perf_counter", "os.environ.get", "time.monotonic")
 def _plain(m: Machine, name: str, call: Call) -> Value:
     return Number("float") if name.startswith("time.") else Text()
+
+
+@handles("asyncio.run", "asyncio.create_task", "asyncio.ensure_future", "asyncio.wait_for", "asyncio.shield")
+def _run_coroutine(m: Machine, name: str, call: Call) -> Value:
+    value = call.args[0] if call.args else Unknown()
+    return value.value if type(value) is Coroutine and name == "asyncio.run" else value
+
+
+@handles("asyncio.gather")
+def _gather(m: Machine, name: str, call: Call) -> Value:
+    return Coroutine(Tuple(tuple(v.value if type(v) is Coroutine else v for v in call.args)))
 
 
 @handles("threading.Thread")

@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator, Mapping
 
-from gradvet.autograd.domain import Origin, Tensor
+from gradvet.autograd.domain import ANYTHING, Origin, Tensor, join_tensors
 from gradvet.autograd.facts import ExpressionState
 
 MOST_REASONS = 6
@@ -33,9 +33,11 @@ def _words(origin: Origin) -> str:
 class States(Mapping[ast.AST, ExpressionState]):
     """The state of every tensor expression, put into words only when it is asked for."""
 
-    def __init__(self, states: dict[ast.AST, Tensor]) -> None:
-        """Take over what the machine noted."""
-        self._states = states
+    def __init__(self, states: dict[ast.AST, Tensor], vague: set[ast.AST]) -> None:
+        """Take over what the machine noted; `vague` are the expressions that also held something unknown."""
+        self._states = {
+            node: join_tensors(state, ANYTHING) if node in vague else state for node, state in states.items()
+        }
 
     def __getitem__(self, node: ast.AST) -> ExpressionState:
         """The state of an expression; KeyError when it never held a tensor."""

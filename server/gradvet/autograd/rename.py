@@ -10,6 +10,7 @@ from gradvet.autograd.domain import Node, Tensor
 from gradvet.autograd.values import (
     Array,
     Bound,
+    Coroutine,
     Dict,
     Distribution,
     Each,
@@ -75,6 +76,7 @@ _RENAMES: dict[type, Callable[[Any, Addresses], Any]] = {
     Bound: lambda x, born: Bound(rename(x.function, born), rename(x.receiver, born)),
     Method: lambda x, born: x._replace(receiver=rename(x.receiver, born)),
     Partial: lambda x, born: Partial(rename(x.function, born), _many(x.args, born), _pairs(x.keywords, born)),
+    Coroutine: lambda x, born: Coroutine(rename(x.value, born)),
     Super: lambda x, born: x._replace(receiver=rename(x.receiver, born)),
     Tensor: _tensor,
     Node: _node,

@@ -46,7 +46,7 @@ def run(module: Module) -> Facts:
     m.module_mode = m.mode if not m.cut_short else GRAD
     _unreached(m, module.tree)
     conclude(m, judge, module.parents)
-    return Facts(m.events, States(m.states), tuple(m.limits))
+    return Facts(m.events, States(m.states, m.vague), tuple(m.limits))
 
 
 def _bounded(m: Machine, work: Callable[[], object]) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from functools import partial
 
 from gradvet.autograd.domain import (
+    ANY_FN,
     FLOAT,
     GRAD,
     INTEGER,
@@ -641,5 +642,13 @@ def distribution_property(m: Machine, ref: Ref, content: Distribution, name: str
     known = load().distribution(content.name)
     result = known.results.get(name) if known is not None else None
     if result == "no grad":
-        return tensor_like(m, node, name)
-    return combined(m, node, name, list(content.inputs))
+        return tensor_like(m, node, name, view=MAYBE)
+    made = combined(m, node, name, list(content.inputs))
+    m.update(made, _may_be_parameter)  # `Normal.mean` is the very `loc` that it was given
+    return made
+
+
+def _may_be_parameter(content: object) -> object:
+    if type(content) is not Tensor or content.requires_grad == NO:
+        return content._replace(view=MAYBE) if type(content) is Tensor else content
+    return content._replace(is_leaf=MAYBE, grad_fn=frozenset({ANY_FN, None}), view=MAYBE)

@@ -128,6 +128,12 @@ class Mode(NamedTuple):
         return inside | (before & INFERENCE)
 
 
+class Coroutine(NamedTuple):
+    """What a call of an `async def` gives; its value comes out when it is awaited."""
+
+    value: "Value"
+
+
 class Super(NamedTuple):
     """What `super()` gives: the classes after `owner`, on `receiver`."""
 
