@@ -86,8 +86,8 @@ def fresh(case: Case, grads: Collection[str] = (), prepare: Prepare | None = Non
             tensors.append((path, own))
         return made
 
-    args = [_walk(value, name, copied) for name, value in zip(case.names, case.args, strict=True)]
-    kwargs = {name: _walk(value, name, copied) for name, value in case.kwargs.items()}
+    args = [walk(value, name, copied) for name, value in zip(case.names, case.args, strict=True)]
+    kwargs = {name: walk(value, name, copied) for name, value in case.kwargs.items()}
     return Inputs(args, kwargs, tensors)
 
 
@@ -97,13 +97,14 @@ def owned(module: torch.nn.Module) -> list[tuple[str, torch.Tensor]]:
     return [*parameters, *((f"{BUFFERS}[{name}]", tensor) for name, tensor in module.named_buffers())]
 
 
-def _walk(value: Any, path: str, copy: Callable[[Any, str], Any]) -> Any:
+def walk(value: Any, path: str, copy: Callable[[Any, str], Any]) -> Any:
+    """A value whose tensors and modules are replaced by what `copy` makes of them and their paths."""
     if isinstance(value, (torch.Tensor, torch.nn.Module)):
         return copy(value, path)
     if type(value) in (list, tuple):
-        return type(value)(_walk(item, f"{path}[{i}]", copy) for i, item in enumerate(value))
+        return type(value)(walk(item, f"{path}[{i}]", copy) for i, item in enumerate(value))
     if type(value) is dict:
-        return {key: _walk(item, f"{path}[{key}]", copy) for key, item in value.items()}
+        return {key: walk(item, f"{path}[{key}]", copy) for key, item in value.items()}
     return value
 
 

@@ -87,7 +87,7 @@ def fold_record(seen: Sequence[Seen]) -> Record:
         "saves": _saves(seen, outs),
         "leaf_ok": any(s.leaf_ok for s in seen),
         "needs_grad": any(s.needs_grad for s in seen),
-        "no_grad_inside": all(s.no_grad_inside for s in seen),
+        "no_grad_inside": all(s.no_grad_inside for s in seen if not s.brief),
         "saves_hidden": answer(s.hidden for s in seen if s.probed).replace(NEVER, ""),
     }
     record.update({key: value for key, value in facts.items() if value})
@@ -132,10 +132,9 @@ def _facts(out: Out) -> tuple[bool, bool, bool, str | None]:
 
 
 def _output(path: str, seen: Sequence[Seen]) -> Record:
-    outs = [o for s in seen for p, o in s.outs.items() if path in ("*", p)]
-    every = [
-        o for o in outs + [o for s in seen for p, o in s.reordered.items() if path in ("*", p)] if not o.empty
-    ]
+    outs = _named(path, (s.outs for s in seen))
+    tracked = outs + _named(path, (v for s in seen for v in s.varied))
+    every = [o for o in tracked + _named(path, (v for s in seen for v in s.untracked)) if not o.empty]
     record: Record = {}
     grad = answer(o.grad for s in seen if s.differentiable for p, o in s.outs.items() if path in ("*", p))
     if grad != ALWAYS:
@@ -146,25 +145,32 @@ def _output(path: str, seen: Sequence[Seen]) -> Record:
         record["same"] = same
     if view != NEVER:
         record["view"] = view
+    inner = answer(o.inner for o in every)
+    if inner != NEVER:
+        record["inner"] = inner
     if share != (ALWAYS if ALWAYS in (same, view) else MAYBE if MAYBE in (same, view) else NEVER):
         record["share"] = share
     origins = _union([{o.of for o in every if o.of}])
     if origins and origins != _first(seen):
         record["of"] = origins
     at = "0" if path == "*" else path
-    kind = kinds.rule(at, [(s.first, s.kinds) for s in seen if at in s.paths])
+    kind = kinds.rule(at, [(s.first, s.kinds) for s in seen if at in s.paths and s.kinds])
     if kind != "same" and same != ALWAYS:
         record["dtype"] = kind
-    nodes = _union([{o.fn for o in (*outs, *every) if o.fn}])
+    nodes = _union([{o.fn for o in tracked if o.fn}])
     if nodes:
         record["fn"] = nodes
-    leaf = answer(o.leaf for o in every)
+    leaf = answer(o.leaf for o in outs if not o.empty)
     if leaf != NEVER:
         record["leaf"] = leaf
     zeros = [o.zero for o in outs if o.zero is not None]
     if zeros and all(zeros):
         record["zero"] = True
     return record
+
+
+def _named(path: str, found: Iterable[Mapping[str, Out]]) -> list[Out]:
+    return [o for outs in found for p, o in outs.items() if path in ("*", p)]
 
 
 def _first(seen: Sequence[Seen]) -> list[str]:
@@ -227,12 +233,14 @@ def _condition(some: Sequence[Seen], others: Sequence[Seen]) -> dict[str, str]:
 
 
 def _flags(some: Sequence[Seen], others: Sequence[Seen]) -> dict[str, str]:
-    """Flags of which these calls set at least one and the others none: `{"return_counts|…": "true"}`."""
-    flags = [
-        p
-        for p in _union(s.case.given for s in some)
-        if any(s.case.given.get(p) == "true" for s in some)
-        and not any(s.case.given.get(p) == "true" for s in others)
-    ]
-    found = all(any(s.case.given.get(p) == "true" for p in flags) for s in some)
-    return {"|".join(flags): "true"} if flags and found else {}
+    """Parameters of which these calls give at least one a kind and the others none: `{"max|min": "number"}`."""
+    for kind in ("true", "number"):
+        flags = [
+            p
+            for p in _union(s.case.given for s in some)
+            if any(s.case.given.get(p) == kind for s in some)
+            and not any(s.case.given.get(p) == kind for s in others)
+        ]
+        if flags and all(any(s.case.given.get(p) == kind for p in flags) for s in some):
+            return {"|".join(flags): kind}
+    return {}

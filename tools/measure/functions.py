@@ -1,7 +1,6 @@
 """The functions section: which names it speaks of, and how each is measured."""
 
 import inspect
-from collections.abc import Iterator
 from functools import cache
 
 from tools.measure import opdb, recipes
@@ -20,20 +19,19 @@ def known() -> tuple[str, ...]:
     return tuple(sorted(set(opdb.index()) | set(recipes.index())))
 
 
-def cases(name: str) -> Iterator[Case]:
-    """Every call of a name, first those of the operator database."""
-    yield from opdb.cases(name)
-    yield from recipes.cases(name)
-
-
 def measure(name: str) -> tuple[Record | None, list[Seen], list[str]]:
     """The record of a name, what it was folded from, and what went wrong on the way."""
-    seen, errors = [], []
-    for case in cases(name):
-        try:
-            seen.append(observe(case))
-        except Exception as error:
-            errors.append(head(error))
+    seen: list[Seen] = []
+    errors: list[str] = []
+    for case in (*opdb.cases(name), *recipes.cases(name)):
+        _add(case, seen, errors)
+    met = {(s.case.form, s.ret) for s in seen}
+    for case in opdb.more_cases(name):
+        _add(case, seen, errors, brief=True)
+        if seen and seen[-1].case is case and (case.form, seen[-1].ret) not in met:
+            seen.pop()  # the first of its kind is worth a closer look
+            _add(case, seen, errors)
+            met |= {(s.case.form, s.ret) for s in seen}
     if not seen:
         return None, [], errors
     record = fold(seen)
@@ -43,6 +41,13 @@ def measure(name: str) -> tuple[Record | None, list[Seen], list[str]]:
     ):
         record["property"] = True
     return record, seen, errors
+
+
+def _add(case: Case, seen: list[Seen], errors: list[str], *, brief: bool = False) -> None:
+    try:
+        seen.append(observe(case, brief=brief))
+    except Exception as error:
+        errors.append(head(error))
 
 
 def related() -> dict[str, list[str]]:

@@ -7,18 +7,22 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from tools.measure.copies import BUFFERS, Case, carries, fresh, parameter, returned, storage, transposed
+from tools.measure.copies import BUFFERS, Case, carries, fresh, parameter, returned, storage
 from tools.measure.execute import Run, attempt, head, limited, run
 from tools.measure.kinds import output_kinds
 from tools.measure.probe import probe_backward, zero_gradients
 from tools.measure.seen import Out, Seen
+from tools.measure.vary import untracked, varied
 
 MOST_INPUTS = 4
 GRADLESS = re.compile("requires_grad=False|(does not|doesn't) require grad")
 
 
-def observe(case: Case) -> Seen:
-    """Everything that the table wants to know of one call. Raises what the plain call raises."""
+def observe(case: Case, *, brief: bool = False) -> Seen:
+    """Everything that the table wants to know of one call, or if `brief` only what comes out of it.
+
+    Raises what the plain call raises.
+    """
     with limited():
         plain = attempt(lambda: run(case))
         needs_grad = isinstance(plain, Exception) and GRADLESS.search(str(plain)) is not None
@@ -28,7 +32,7 @@ def observe(case: Case) -> Seen:
             raise plain
         ret, fields = returned(plain.result)
         seen = Seen(case, ret, fields, tuple(p for p, _ in plain.outs), False)
-        seen.needs_grad = needs_grad
+        seen.needs_grad, seen.brief = needs_grad, brief
         tensors = plain.inputs.tensors
         candidates = [
             p for p, t in tensors if carries(t) and t.layout is torch.strided and parameter(p) != BUFFERS
@@ -36,7 +40,8 @@ def observe(case: Case) -> Seen:
         seen.inputs = {parameter(p) for p, _ in tensors}
         seen.mutates = {parameter(p) for p, t in tensors if t._version}
         seen.differentiable = bool(candidates) or any(t.requires_grad for _, t in tensors)
-        seen.first, seen.kinds = output_kinds(case, lambda prepare: run(case, (), prepare).outs, plain.outs)
+        if not brief:
+            seen.first, seen.kinds = output_kinds(case, lambda prepare: run(case, (), prepare).outs, plain.outs)
         alone = _one_by_one(case, seen, candidates[:MOST_INPUTS])
         grads = {p for p in candidates if p in alone or p not in candidates[:MOST_INPUTS]}
         together = attempt(lambda: run(case, grads))
@@ -44,15 +49,21 @@ def observe(case: Case) -> Seen:
             grads = set(list(alone)[:1])
             together = run(case, grads)
         seen.outs = {p: output(together, t) for p, t in together.outs}
+        seen.varied = [_outputs(seen, done) for done in (*alone.values(), *varied(case, grads, shapes=not brief))]
+        seen.untracked = [_outputs(seen, done) for done in untracked(case, grads)]
+        if brief:
+            return seen
         seen.no_grad_inside = _no_grad_inside(case, grads)
         seen.leaf_ok = bool(seen.mutates) and _allowed_on_leaves(case, seen.mutates)
-        moved = attempt(lambda: run(case, grads, lambda t, _: transposed(t)))
-        if isinstance(moved, Run):
-            seen.reordered = {p: output(moved, t) for p, t in moved.outs}
         if _any_grad(together):
             probe_backward(case, seen, grads, [p for p, done in alone.items() if _any_grad(done)])
             zero_gradients(case, seen, grads)
         return seen
+
+
+def _outputs(seen: Seen, done: Run) -> dict[str, Out]:
+    """What came out, unless it is another kind of thing."""
+    return {p: output(done, t) for p, t in done.outs} if returned(done.result)[0] == seen.ret else {}
 
 
 def _one_by_one(case: Case, seen: Seen, candidates: list[str]) -> dict[str, Run]:
@@ -81,12 +92,13 @@ def output(done: Run, tensor: torch.Tensor) -> Out:
             origin = parameter(path)
             break
     same = any(given is tensor for _, given in done.inputs.tensors)
-    node = tensor.grad_fn
+    node, inside = tensor.grad_fn, not same and tensor._is_view()
     return Out(
         grad=tensor.requires_grad,
         same=same,
         share=origin is not None,
-        view=not same and origin is not None and tensor._is_view(),
+        view=origin is not None and inside,
+        inner=origin is None and inside,
         of=origin,
         fn=type(node).__name__
         if node is not None and (not same or "Clone" not in type(node).__name__)

@@ -3,7 +3,7 @@
 import itertools
 import random
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any
 
@@ -15,9 +15,11 @@ from torch.testing._internal.opinfo.core import OpInfo, SampleInput
 
 from tools.measure.copies import Case
 from tools.measure.names import is_operation, is_public, resolve
+from tools.measure.recipes import NUMBER, number_parameters
 from tools.measure.signature import argument_names, given, kind_of, parameters
 
 SAMPLES, MOST = 6, 10
+DRAWN, GLANCED = 80, 150  # how many an entry is asked for: to choose some from, and in all
 # Arguments that make a call another one.
 FORMS = (
     ("inplace", "true", "inplace"),
@@ -26,6 +28,8 @@ FORMS = (
     ("dtype", "other", "dtype"),  # but not of `to`, whose every argument is one
     ("rounding_mode", "str", "rounding"),
 )
+# Arguments whose presence makes a call another one, for the names that end so.
+GIVEN = {"dim": frozenset({"sum", "mean", "prod", "squeeze", "squeeze_"})}
 DTYPES = (torch.float64, torch.float32, torch.int64, torch.bool, torch.complex128)
 
 
@@ -71,8 +75,17 @@ def index() -> dict[str, list[OpInfo]]:
 
 def cases(name: str) -> Iterator[Case]:
     """The sample calls of a public name, from every entry that exercises it."""
+    yield from _cases(name, lambda op: samples(entry(op)))
+
+
+def more_cases(name: str) -> Iterator[Case]:
+    """The calls that the sample calls were chosen from, and further ones."""
+    yield from _cases(name, lambda op: [s for s in offered(entry(op)) if not any(s is t for t in samples(entry(op)))])
+
+
+def _cases(name: str, choose: Callable[[OpInfo], Sequence[SampleInput]]) -> Iterator[Case]:
     for op in real_entries(name):
-        for sample in samples(entry(op)):
+        for sample in choose(op):
             made = case_of(name, op, sample)
             if made is not None:
                 yield made
@@ -92,16 +105,24 @@ def set_seed(seed: int) -> None:
 
 
 @lru_cache(maxsize=64)
-def samples(wanted: str) -> tuple[SampleInput, ...]:
-    """A few samples of an entry, spread over all it offers, the same at every run."""
+def offered(wanted: str) -> tuple[SampleInput, ...]:
+    """The samples of an entry, the same at every run; those without elements only where there are no others."""
     op: Any = next(o for o in op_db if entry(o) == wanted)
     set_seed(zlib.crc32(wanted.encode()))
     dtype = dtype_of(op)
     if dtype is None:
         return ()
-    offered = list(itertools.islice(op.sample_inputs("cpu", dtype, requires_grad=False), 80))
-    full = [s for s in offered if all(t.numel() for t in _tensors((s.input, s.args, s.kwargs)))] or offered
-    return tuple(_varied(full))
+    drawn = itertools.islice(op.sample_inputs("cpu", dtype, requires_grad=False), GLANCED)
+    listed = list(drawn)
+    return tuple(s for s in listed if all(t.numel() for t in _tensors((s.input, s.args, s.kwargs)))) or tuple(
+        listed
+    )
+
+
+@lru_cache(maxsize=64)
+def samples(wanted: str) -> tuple[SampleInput, ...]:
+    """A few samples of an entry, spread over all it offers."""
+    return tuple(_varied(list(offered(wanted)[:DRAWN])))
 
 
 def _varied(samples: list[SampleInput]) -> list[SampleInput]:
@@ -167,10 +188,23 @@ def case_of(name: str, op: OpInfo, sample: SampleInput) -> Case | None:
         return None
     call: Callable[..., Any] = public if callable(public) else lambda self: getattr(self, base)
     given_kinds = given(name, args, kwargs)
-    form = next((form for p, kind, form in FORMS if given_kinds.get(p) == kind and base != "to"), "")
+    form = _form(name, given_kinds)
     promotes = any(isinstance(v, float) for v in (*args, *kwargs.values()))
     names = tuple(argument_names(name, args))
     return Case(name, call, args, kwargs, names, parameters(name), form, given_kinds, promotes)
+
+
+def _form(name: str, kinds: Mapping[str, str]) -> str:
+    """The form that certain arguments select, or nothing."""
+    base = name.rpartition(".")[2]
+    if base != "to":
+        for parameter, kind, form in FORMS:
+            if kinds.get(parameter) == kind:
+                return form
+    for parameter, names in GIVEN.items():
+        if base in names and kinds.get(parameter, "none") != "none":
+            return parameter
+    return NUMBER if any(kinds.get(p) == NUMBER for p in number_parameters(name)) else ""
 
 
 def _variant(name: str, op: OpInfo) -> Any:

@@ -11,6 +11,7 @@ from tools.measure.copies import Case
 from tools.measure.fixtures import MODULES, fixtures
 from tools.measure.signature import argument_names, kind_of, parameters
 
+NUMBER = "number"  # the form of calls where a Python number stands for what may be a tensor
 LIST = Path(__file__).with_name("recipes.txt")
 BINARY = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv", ast.FloorDiv: "floordiv",
@@ -55,6 +56,13 @@ def cases(name: str) -> Iterator[Case]:
     """The calls that the list holds for a public name."""
     for recipe in index().get(name, []):
         yield _case(recipe)
+
+
+@cache
+def number_parameters(name: str) -> frozenset[str]:
+    """The parameters that are numbers in the number form of a name, as the list has it."""
+    marked = [r for r in index().get(name, []) if r.form == NUMBER]
+    return frozenset(p for r in marked for p, e in _arguments(r) if kind_of(_value(e)) == NUMBER)
 
 
 def _recipe(text: str) -> Recipe:
@@ -108,7 +116,7 @@ def _case(recipe: Recipe) -> Case:
         args,
         {},
         labels,
-        parameters(recipe.name),
+        _public(recipe),
         recipe.form,
         {name: kind_of(value) for name, value in values.items()},
         any(isinstance(value, float) for value in values.values()),
@@ -149,11 +157,11 @@ def _arguments(recipe: Recipe) -> list[tuple[str, ast.expr]]:
             named = [(k.arg, k.value) for k in keywords if k.arg]
         case ast.Expr(value=ast.BinOp(left=left, right=right)):
             pair = (right, left) if isinstance(left, ast.Constant) else (left, right)
-            return list(zip(("self", "other"), pair, strict=True))
+            return list(zip(_operands(recipe.name), pair, strict=True))
         case ast.Expr(value=ast.Compare(left=left, comparators=[right])):
-            return [("self", left), ("other", right)]
+            return list(zip(_operands(recipe.name), (left, right), strict=True))
         case ast.AugAssign(target=target, value=value):
-            return [("self", target), ("other", value)]
+            return list(zip(_operands(recipe.name), (target, value), strict=True))
         case ast.Assign(targets=[ast.Subscript(value=target, slice=index)], value=value):
             return list(zip(parameters(recipe.name), (target, index, value), strict=True))
         case ast.Expr(value=ast.Subscript(value=target, slice=index)):
@@ -164,6 +172,20 @@ def _arguments(recipe: Recipe) -> list[tuple[str, ast.expr]]:
             return []
     names = argument_names(recipe.name, [_value(e) for e in expressions])
     return list(zip(names, expressions, strict=True)) + named
+
+
+def _operands(name: str) -> tuple[str, str]:
+    """The parameters of an operator's method."""
+    found = parameters(name)
+    return (found[0], found[1]) if len(found) > 1 else ("self", "other")
+
+
+def _public(recipe: Recipe) -> tuple[str, ...]:
+    two = isinstance(recipe.tree, ast.AugAssign) or (
+        isinstance(recipe.tree, ast.Expr) and isinstance(recipe.tree.value, (ast.BinOp, ast.Compare))
+    )
+    found = parameters(recipe.name)
+    return _operands(recipe.name) if two and len(found) < len(_operands(recipe.name)) else found
 
 
 def _value(expression: ast.expr) -> Any:

@@ -12,7 +12,8 @@ class Out:
     grad: bool
     same: bool
     share: bool
-    view: bool
+    view: bool  # shares and is a view in autograd's sense
+    inner: bool  # is a view, but of something that the call has made
     of: str | None  # the parameter whose memory it shares
     fn: str | None
     leaf: bool  # requires grad as a leaf of its own
@@ -30,7 +31,9 @@ class Seen:
     paths: tuple[str, ...]
     differentiable: bool  # whether an input could carry grad
     outs: dict[str, Out] = field(default_factory=dict)
-    reordered: dict[str, Out] = field(default_factory=dict)  # the same, inputs in another memory order
+    varied: list[dict[str, Out]] = field(default_factory=list)  # the same under other circumstances
+    untracked: list[dict[str, Out]] = field(default_factory=list)  # and where nothing is recorded
+    brief: bool = False  # only the outputs were looked at
     kinds: dict[str, dict[str, str]] = field(default_factory=dict)  # scenario -> output -> dtype kind
     first: str = ""  # dtype kind of the first tensor input
     mutates: set[str] = field(default_factory=set)

@@ -190,6 +190,7 @@ def call_function(
         raise OutOfSteps
     if len(m.frames) > MOST_CALLS_DEEP or _recursion(m, node):
         m.cut_short = True
+        m.vague.update(ast.walk(node))  # what its expressions hold down there is not seen
         return unknown_call(m, call, f"the result of `{name}`, which was called too deep")
     m.runs[node] = runs + 1
     info = m.info(node)

@@ -142,6 +142,9 @@ class Machine:
         self.raised = False
         self.alone = False
         self.cut_short = False
+        self.creates_graphs = any(
+            isinstance(n, ast.keyword) and n.arg == "create_graph" for n in ast.walk(tree)
+        )
         self.module_mode = 0
         self.setters: dict[int, ast.AST] = {}
         self.hooks: dict[int, list[tuple[str, Value]]] = {}

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from gradvet.autograd import layers, tensors
+from gradvet.autograd import custom_functions, layers, tensors
 from gradvet.autograd.calls import CALL_METHOD, CALL_OBJECT, Call, call_value, find_in_class, unknown_call
 from gradvet.autograd.domain import FLOAT, MAYBE, NOTHING, YES, Tensor
 from gradvet.autograd.graph import backward, backward_event, held_tensors
@@ -18,6 +18,7 @@ from gradvet.autograd.values import (
     NONE,
     Array,
     Bound,
+    Class,
     Const,
     Dict,
     Distribution,
@@ -58,6 +59,8 @@ def call_method(m: Machine, method: Method, call: Call) -> Value:
         handler = _BY_CONTENT.get(type(content))
         if handler is not None:
             return handler(m, receiver, content, name, call)
+    elif kind is Class and name == "apply" and custom_functions.is_custom_function(m, receiver):
+        return custom_functions.apply(m, receiver, call)
     elif kind is Super:
         return _super_method(m, receiver, name, call)
     elif kind is Union or kind is Each:
@@ -275,6 +278,9 @@ def _opaque(m: Machine, ref: Ref, content: Opaque, name: str, call: Call) -> Val
         func = call.node.func if isinstance(call.node, ast.Call) else call.node
         layers.as_module(m, ref, content, layers.words_of(func))
         return layers.call_module_method(m, Method(ref, name, call.node), call)
+    if name == "save_for_backward":
+        m.write_cell(ref, "saved_tensors", Tuple(call.args))
+        return NONE
     if name == "backward":
         if call.args and any(held_tensors(m, value) for value in call.all_values()):
             # accelerator.backward(loss), fabric.backward(loss), engine.backward(loss)

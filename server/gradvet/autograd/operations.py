@@ -463,15 +463,17 @@ def _as_view(m: Machine, state: Tensor, base: Tensor, out: Output, words: str, s
     """The state of an output that is, or may be, a view of a tensor."""
     view = _TRUTH[out.view]
     storage = base.storage if out.share == "always" or view == YES else base.storage | state.storage
-    state = state._replace(
-        storage=storage, view=view, alias=base.alias, inference=state.inference | base.inference
-    )
+    if base.inference & YES and view & YES:
+        view = NO if base.inference == YES else MAYBE  # autograd does not track views of inference tensors
+    sure = out.share == "always" or out.view == "always"
+    inference = base.inference if sure else state.inference | base.inference
+    state = state._replace(storage=storage, view=view, alias=base.alias, inference=inference)
     if m.mode & GRAD or base.requires_grad == NO or out.grad == "never":
         return state
     # Outside grad mode a view still says what its base says, and leads nowhere.
     plain = NO if view == YES else NO | base.requires_grad
     return state._replace(
-        requires_grad=base.requires_grad if view == YES else plain,
+        requires_grad=base.requires_grad if out.view == "always" else plain,
         is_leaf=YES,
         grad_fn=NO_FN,
         nodes=NOTHING,

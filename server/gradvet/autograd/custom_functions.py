@@ -1,0 +1,116 @@
+"""Custom autograd Functions: `apply` runs `forward` without recording and makes one node of it."""
+
+import ast
+
+from gradvet.autograd.calls import Call, call_value, find_in_class
+from gradvet.autograd.domain import GRAD, MAYBE, NO, NO_FN, NO_GRAD, NOTHING, YES, Origin, Tensor
+from gradvet.autograd.graph import add_node, held_tensors
+from gradvet.autograd.machine import MODE, Machine
+from gradvet.autograd.operations import in_mode
+from gradvet.autograd.values import NONE, Class, Number, Opaque, Ref, Sequence, Tuple, Value
+
+FUNCTION = "torch.autograd.Function"
+
+
+def is_custom_function(m: Machine, value: Value) -> bool:
+    """Whether a value is a class of the file that extends torch.autograd.Function."""
+    if type(value) is not Class or value.address not in m.classes:
+        return False
+    return bool(m.classes[value.address].external & {FUNCTION, "torch.autograd.function.Function"})
+
+
+def apply(m: Machine, function: Class, call: Call) -> Value:
+    """`Fn.apply(...)`: the result requires grad when an input does, whatever `forward` did."""
+    site = call.node
+    info = m.classes[function.address]
+    inputs = [state for value in call.all_values() for _, state in held_tensors(m, value)]
+    ctx = m.new(site, Opaque("the ctx of a custom Function"), f"ctx {function.address}")
+    m.write_cell(ctx, "needs_input_grad", m.new(site, Sequence("tuple", None, Number("bool")), "needs"))
+    before = m.mode
+    m.store.set(MODE, NO_GRAD)
+    setup = find_in_class(m, function.address, "setup_context")
+    forward = find_in_class(m, function.address, "forward")
+    result: Value = NONE
+    if forward is not None:
+        args = call.args if setup is not None else (ctx, *call.args)
+        result = call_value(m, forward, call._replace(args=args))
+    if setup is not None:
+        with m.numbered(site, 61):
+            call_value(m, setup, Call(site, (ctx, Tuple(call.args), result)))
+    m.store.set(MODE, before)
+    made = _outputs(m, site, info.name, result, inputs)
+    _visit_backward(m, function, ctx, made, site)
+    return made
+
+
+def _outputs(m: Machine, site: ast.AST, name: str, result: Value, inputs: list[Tensor]) -> Value:
+    asking = [state for state in inputs if state.requires_grad & YES]
+    truth = YES if any(state.requires_grad == YES for state in asking) else MAYBE if asking else NO
+    granted = in_mode(m, truth)
+    leaves = frozenset[int]().union(*(state.leaves for state in asking))
+    cuts = frozenset[int]().union(*(state.cuts for state in inputs))
+    assumes = frozenset[str]().union(*(state.assumes for state in asking))
+    given = frozenset[int]().union(*(state.storage for state in inputs))
+
+    def output(value: Value, tag: str) -> Value:
+        if type(value) is Tuple:
+            return Tuple(tuple(output(item, f"{tag}{at}") for at, item in enumerate(value.items)))
+        state = m.tensor(value)
+        if state is None:
+            return value
+        own = type(value) is Ref and not state.storage & given
+        address = value.address if own else m.address(site, f"output of {name}{tag}")
+        grants = granted if state.dtype != 2 else NO
+        if grants & YES:
+            add_node(m, address, f"{name}.apply()", site, asking, keeps=YES)
+        names: frozenset[str | None] = frozenset({f"{name}Backward"})
+        m.write(
+            Ref(address),
+            Tensor(
+                requires_grad=grants,
+                is_leaf=NO if grants == YES else MAYBE if grants & YES else YES,
+                grad_fn=names if grants == YES else NO_FN | names if grants & YES else NO_FN,
+                dtype=state.dtype,
+                storage=state.storage,
+                view=MAYBE if state.storage & given else state.view,
+                inference=state.inference,
+                nodes=frozenset({address}) if grants & YES else NOTHING,
+                leaves=leaves if grants & YES else NOTHING,
+                cuts=cuts,
+                origin=Origin(site, f"{name}.apply()", tuple(s.origin for s in asking if s.origin)[:2]),
+                assumes=assumes,
+            ),
+        )
+        if m.loops and not own:
+            m.loops[-1].allocs.add(address)
+        return Ref(address)  # what forward made is itself what the node gives
+
+    return output(result, "")
+
+
+def _visit_backward(m: Machine, function: Class, ctx: Ref, made: Value, site: ast.AST) -> None:
+    """Run `backward` as a later backward pass will: it records only when that pass creates a graph."""
+    backward = find_in_class(m, function.address, "backward")
+    if backward is None:
+        return
+    count = len(made.items) if type(made) is Tuple else 1
+    gradients = []
+    for at in range(count):
+        address = m.address(site, f"grad output {at} of {function.address}")
+        m.place(
+            address,
+            Tensor(
+                requires_grad=MAYBE if m.creates_graphs else NO,
+                is_leaf=MAYBE,
+                grad_fn=frozenset({"*", None}) if m.creates_graphs else NO_FN,
+                storage=frozenset({address}),
+                view=MAYBE,
+                origin=Origin(site, "the gradient of an output"),
+            ),
+        )
+        gradients.append(Ref(address))
+    before = m.mode
+    m.store.set(MODE, NO_GRAD | (GRAD if m.creates_graphs else 0))
+    with m.numbered(site, 62):
+        call_value(m, backward, Call(site, (ctx, *gradients)))
+    m.store.set(MODE, before)
