@@ -3,7 +3,7 @@
 import ast
 
 from gradvet.autograd.calls import Call, call_value, find_in_class
-from gradvet.autograd.domain import GRAD, MAYBE, NO, NO_FN, NO_GRAD, NOTHING, YES, Origin, Tensor
+from gradvet.autograd.domain import GRAD, INTEGER, MAYBE, NO, NO_FN, NO_GRAD, NOTHING, YES, Origin, Tensor
 from gradvet.autograd.graph import add_node, held_tensors
 from gradvet.autograd.machine import MODE, Machine
 from gradvet.autograd.operations import in_mode
@@ -60,7 +60,7 @@ def _outputs(m: Machine, site: ast.AST, name: str, result: Value, inputs: list[T
             return value
         own = type(value) is Ref and not state.storage & given
         address = value.address if own else m.address(site, f"output of {name}{tag}")
-        grants = granted if state.dtype != 2 else NO
+        grants = granted if state.dtype != INTEGER else NO
         if grants & YES:
             add_node(m, address, f"{name}.apply()", site, asking, keeps=YES)
         names: frozenset[str | None] = frozenset({f"{name}Backward"})
