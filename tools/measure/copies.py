@@ -80,6 +80,8 @@ def fresh(case: Case, grads: Collection[str] = (), prepare: Prepare | None = Non
 
     def copy_module(module: torch.nn.Module) -> torch.nn.Module:
         made = copy.deepcopy(module)
+        for part in made.modules():  # a copy counts as changed, a clone does not
+            part._buffers = {name: None if b is None else b.clone() for name, b in part._buffers.items()}
         for path, own in owned(made):
             if path.startswith(PARAMETERS):
                 own.requires_grad_(path in grads)

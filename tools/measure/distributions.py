@@ -51,15 +51,9 @@ def public() -> list[str]:
 def measure(name: str) -> Record:
     """The record of one distribution, all of whose float parameters require grad."""
     with limited():
-        made = _make(recipes()[name])
+        made = _make(recipes()[name], SHAPES[0])
         sample = made.sample()
-        results: dict[str, str] = {"sample": _state(lambda: sample)}
-        results["rsample"] = _state(made.rsample)
-        results["log_prob"] = _state(lambda: made.log_prob(sample.detach()))
-        results["cdf"] = _state(lambda: made.cdf(sample.detach()))
-        for result in RESULTS:
-            if hasattr(type(made), result):
-                results[result] = _state(partial(getattr, made, result))
+        results = {result: _state(get) for result, get in _results(made).items()}
         cls = getattr(distributions, name.rpartition(".")[2])
         init = [
             p
@@ -71,21 +65,50 @@ def measure(name: str) -> Record:
             record[state] = sorted(result for result, found in results.items() if found == state)
         if kind(sample) != "float":
             record["sample_dtype"] = kind(sample)
-        return record
+        views = _views(recipes()[name])
+        return record | ({"views": views} if views else {})
 
 
-def _make(call: str) -> Distribution:
+def _results(made: Distribution) -> dict[str, Callable[[], Any]]:
+    """How to get each result."""
+    sample = made.sample().detach()
+    found: dict[str, Callable[[], Any]] = {
+        "sample": made.sample,
+        "rsample": made.rsample,
+        "log_prob": lambda: made.log_prob(sample),
+        "cdf": lambda: made.cdf(sample),
+    }
+    offered = (result for result in RESULTS if hasattr(type(made), result))
+    return found | {result: partial(getattr, made, result) for result in offered}
+
+
+def _views(call: str) -> list[str]:
+    """The results that are views, with a question mark those that are at times, over parameters of several shapes."""
+    met: dict[str, list[bool]] = {}
+    for shape in SHAPES:
+        made = attempt(partial(_make, call, shape))
+        if isinstance(made, Exception):
+            continue
+        several = {"sample": lambda made=made: made.sample((2,)), "rsample": lambda made=made: made.rsample((2,))}
+        for result, get in (*_results(made).items(), *several.items()):
+            found = attempt(get)
+            if isinstance(found, torch.Tensor):
+                met.setdefault(result, []).append(found._is_view())
+    return listed({result: answer(values) for result, values in met.items()})
+
+
+def _make(call: str, shape: tuple[int, ...]) -> Distribution:
     torch.manual_seed(0)
 
     def grown(values: torch.Tensor) -> torch.Tensor:
-        return values.requires_grad_().clone()
+        return values.expand(*shape).clone().requires_grad_().clone() if shape != (3,) else values.requires_grad_().clone()
 
     root = torch.randn(3, 3, dtype=torch.float64)
     scope = {
         "p": grown(torch.tensor([0.2, 0.5, 0.7], dtype=torch.float64)),
         "r": grown(torch.randn(3, dtype=torch.float64)),
         "s": grown(torch.tensor([0.7, 1.0, 1.4], dtype=torch.float64)),
-        "c": grown(root @ root.T + torch.eye(3, dtype=torch.float64)),
+        "c": (root @ root.T + torch.eye(3, dtype=torch.float64)).requires_grad_().clone(),
         "half": torch.tensor(0.5, dtype=torch.float64),
     }
     names = {n: getattr(distributions, n) for n in distributions.__all__}
@@ -93,11 +116,11 @@ def _make(call: str) -> Distribution:
     return made
 
 
-def _state(get: Any) -> str:
+def _state(get: Callable[[], Any]) -> str:
     """`grad`, `no_grad`, or `raises` when this distribution does not offer it."""
     try:
         found = get()
-        found = found() if callable(found) else found
     except (NotImplementedError, ValueError, AttributeError, RuntimeError):
         return "raises"
+    found = found() if callable(found) else found
     return "grad" if found.requires_grad else "no_grad"

@@ -26,7 +26,9 @@ NORMAL = {
     # matrices, vectors and a scalar
     "x": (3, 4), "y": (3, 4), "z": (3, 4), "y2": (2, 4), "w": (6, 4), "m": (4, 4), "m2": (4, 4),
     "pairs": (3, 2), "v": (4,), "vb": (4,), "v2": (2,), "v2b": (2,), "v3": (3,), "v3b": (3,), "v5": (5,),
-    "s0": (),
+    "s0": (), "row": (1, 4),
+    # batches of matrices, and enough rows for the roundabout ways of large inputs
+    "b3": (2, 3, 4), "b4": (2, 2, 3, 4), "bm": (2, 4, 4), "rows": (30, 4), "rows2": (40, 4),
     # images and volumes
     "s1": (1, 2, 6), "img": (1, 2, 6, 6), "ch4": (1, 4, 4, 4), "vol": (1, 2, 4, 4, 4), "theta": (1, 2, 3),
     "unfolded": (1, 8, 9), "bl": (5, 4, 4), "wconv": (3, 2, 3, 3), "tbc": (6, 2, 3), "wtbc": (2, 3, 5),
@@ -41,7 +43,7 @@ CHANCES = {
 WHOLE: dict[str, Any] = {
     "i0": [0], "i2": [0, 1], "ids1": [0, 1, 2], "ids": [[0, 1], [2, 3]], "offsets": [0, 2], "it0": 1,
     "it1": [1, 2, 3], "it1b": [3, 2, 1], "len1": [3], "len2": [2], "len22": [2, 2], "len5": [5],
-    "target": [[1, 2]], "truth": True, "ij": [[0, 1, 2], [0, 1, 2]], "crow": [0, 1, 2, 3], "col": [0, 1, 2],
+    "target": [[1, 2]], "classes": [0, 1, 3], "truth": True, "ij": [[0, 1, 2], [0, 1, 2]], "crow": [0, 1, 2, 3], "col": [0, 1, 2],
     "signs3": [1.0, -1.0, 1.0],
 }  # fmt: skip
 

@@ -20,7 +20,7 @@ from tools.measure.observe import observe
 from tools.measure.seen import Seen
 from tools.measure.signature import given
 
-MOST = 4
+MOST, DRAWN = 8, 40  # calls that are looked at closely, and calls that are drawn from torch's database
 
 
 @cache
@@ -43,7 +43,7 @@ def measure(name: str) -> tuple[Record | None, list[Seen], list[str]]:
     for training in (True, False):
         for module, case in _cases(name, training=training):
             try:
-                seen[training].append(observe(case))
+                seen[training].append(observe(case, brief=len(seen[training]) >= MOST and not case.form))
                 weights.append(any(True for _ in module.parameters()))
             except Exception as error:
                 errors.append(head(error))
@@ -76,7 +76,7 @@ def _cases(name: str, *, training: bool) -> Iterator[tuple[nn.Module, Case]]:
         made = info.module_inputs_func(
             info, device="cpu", dtype=torch.float64, requires_grad=False, training=training
         )
-        for example in itertools.islice(made, MOST):
+        for example in itertools.islice(made, DRAWN):
             init, forward = example.constructor_input, example.forward_input
             form = "inplace" if init.kwargs.get("inplace") is True else ""
             module = cls(*init.args, **init.kwargs).double().train(training)

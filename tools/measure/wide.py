@@ -78,9 +78,11 @@ def _differences(expected: Output, seen: Out, tensor: torch.Tensor, *, tracked: 
     if tracked and _excludes(expected.grad, seen.grad):
         yield f"grad is {expected.grad} in the record"
     if tensor.numel():
-        for fact in ("share", "same", "view"):
+        for fact in ("share", "same", "view", "inner"):
             if _excludes(getattr(expected, fact), getattr(seen, fact)):
                 yield f"{fact} is {getattr(expected, fact)} in the record"
+    if seen.fn and expected.fn and seen.fn not in expected.fn:
+        yield f"{seen.fn} is not in the record"
     if expected.dtype in PLAIN and kind(tensor) != expected.dtype:
         yield f"is {kind(tensor)}, not {expected.dtype}"
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from gradvet.autograd.domain import NO_GRAD
+from gradvet.autograd.domain import NO_GRAD, Tensor
 from gradvet.autograd.events import ModeDecorator
 from gradvet.autograd.machine import (
     MODE,
@@ -28,6 +28,7 @@ from gradvet.autograd.values import (
     External,
     Function,
     Instance,
+    Layer,
     Method,
     Mode,
     Partial,
@@ -43,6 +44,7 @@ from gradvet.autograd.values import (
 )
 
 MOST_REMEMBERED = 6
+MOST_BLIND_RUNS = 3
 FIELD = "gradvet.field"
 """Stands for a dataclass field with a `default_factory`."""
 
@@ -192,6 +194,8 @@ def call_function(
         m.cut_short = True
         m.vague.update(ast.walk(node))  # what its expressions hold down there is not seen
         return unknown_call(m, call, f"the result of `{name}`, which was called too deep")
+    if m.alone and len(m.frames) > 1 and _tells_nothing(m, function, call):
+        return unknown_call(m, call, f"the result of `{name}`, called with nothing known")
     m.runs[node] = runs + 1
     info = m.info(node)
     context = m.context(call.node)
@@ -213,6 +217,19 @@ def call_function(
     finally:
         m.frames.pop()
         m.calls.pop()
+
+
+def _tells_nothing(m: Machine, function: Function, call: Call) -> bool:
+    """Whether a function has been run often enough with arguments of which nothing is known."""
+    key = (function.node, m.mode)
+    for value in call.all_values():
+        for atom in m.alternatives(value):
+            content = m.cells.get(getattr(atom, "address", -1))
+            if type(content) in (Tensor, Layer, Sequence, Dict) or type(atom) in (Tuple, Function, Bound):
+                return False
+    ran = m.blind_runs.get(key, 0)
+    m.blind_runs[key] = ran + 1
+    return ran >= MOST_BLIND_RUNS
 
 
 def _recursion(m: Machine, node: ast.AST) -> bool:

@@ -239,28 +239,26 @@ def _any_element(m: Machine, nodes: list[ast.expr]) -> Value | None:
 
 @evaluates(ast.Dict)
 def _dict(m: Machine, node: ast.Dict) -> Value:
-    content = Dict()
-    for key_node, value_node in zip(node.keys, node.values, strict=False):
+    known: dict[Const, Value] = {}
+    rest: Value | None = None
+    keys: Value | None = None
+    for key_node, value_node in zip(node.keys, node.values):
         value = m.eval(value_node)
         if key_node is None:
             other = m.cells.get(getattr(value, "address", -1))
             if type(other) is Dict:
-                for key, item in other.items:
-                    content = content.put(key, item)
-                if other.rest is not None:
-                    content = content._replace(rest=other.rest, keys=other.keys)
+                known.update(other.items)
+                rest, keys = other.rest if other.rest is not None else rest, other.keys or keys
             else:
-                content = content._replace(rest=Unknown("an unpacked mapping"), keys=Unknown())
+                rest, keys = Unknown("an unpacked mapping"), Unknown()
             continue
         key = m.eval(key_node)
         if type(key) is Const:
-            content = content.put(key, value)
+            known[key] = value
         else:
-            rest = value if content.rest is None else join(content.rest, value)
-            content = content._replace(
-                rest=rest, keys=key if content.keys is None else join(content.keys, key)
-            )
-    return m.new(node, content)
+            rest = value if rest is None else join(rest, value)
+            keys = key if keys is None else join(keys, key)
+    return m.new(node, Dict(tuple(known.items()), rest, keys))
 
 
 @evaluates(ast.JoinedStr)

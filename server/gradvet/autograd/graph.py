@@ -56,6 +56,7 @@ def add_node(
         if state.is_leaf & YES and state.requires_grad & YES:
             leaves = leaves | state.leaves
     m.calls_of[site] = m.where()
+    m.made_nodes += 1
     key = node_key(address)
     node = Node(name, site, nodes, leaves, saved, NO, keeps)
     if m.loops:

@@ -132,6 +132,10 @@ class Judge:
     eval_sites: dict[int, dict[ast.AST, None]] = field(default_factory=dict)
     order: int = 0
 
+    def noticed(self) -> bool:
+        """Whether there is anything to judge."""
+        return bool(self.kept or self.modules or self.edits or self.data or self.losses_of or self.dead)
+
     # -- told by the machine
 
     def stored(self, site: ast.AST, holder: Ref, value: Value, how: str) -> None:

@@ -4,83 +4,14 @@ import json
 from collections.abc import Mapping
 from functools import lru_cache
 from importlib import resources
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
-Answer = Literal["always", "maybe", "never"]
+from gradvet.autograd.ops import Answer, Op, Output, Saved
+
+__all__ = ["Answer", "Distribution", "Knowledge", "Module", "Op", "Output", "Record", "Saved", "load", "renamed"]
+
 Record = Mapping[str, Any]
 SELF, MAYBE, EVERY = "self", "?", "*"
-
-
-class Output(NamedTuple):
-    """One output tensor of a call."""
-
-    at: str  # its path: "0", "1.0" for the first of the second; "=self" for an input edited and not returned
-    grad: Answer  # requires grad when an input of `grad_from` does and grad mode is on
-    share: Answer  # shares memory with an input
-    view: Answer  # is a view in autograd's sense
-    same: Answer  # is the input object itself
-    of: tuple[str, ...]  # the parameters it may share with
-    leaf: Answer  # is a leaf of its own that requires grad
-    dtype: str  # same, promote, float, int, bool, complex or maybe
-    fn: tuple[str, ...]  # names of grad_fn seen
-    zero: bool  # the gradient through it is always zero
-    many: bool  # stands for every element of a list
-
-
-class Saved(NamedTuple):
-    """An operand that backward reads again: changing it in place in between makes backward raise."""
-
-    operand: str  # a parameter, or the index of an output
-    answer: Answer
-    needs: frozenset[str]  # it is saved when one of these requires grad
-
-
-class Op(NamedTuple):
-    """What one callable does. Build it with `Knowledge`, not by hand."""
-
-    name: str
-    params: tuple[str, ...]  # positional; `dim|other` where overloads differ, `*tensors` for the rest
-    ret: str  # tensor, tuple, list, namedtuple:<name>, number, bool, none, ndarray, dict, str, other
-    fields: tuple[str, ...]
-    out: tuple[Output, ...]
-    grad_from: Mapping[str, Answer]
-    mutates: Mapping[str, Answer]
-    raises_on_grad: Mapping[str, str]  # parameter -> message
-    leaf_ok: bool  # may edit a leaf that requires grad, as `nn.init` does
-    needs_grad: bool  # raises when no input requires grad
-    no_backward: Mapping[str, Answer]  # parameters whose backward raises by itself
-    saves_in: tuple[Saved, ...]
-    saves_out: tuple[Saved, ...]
-    saves_hidden: Answer  # keeps what was neither given nor returned
-    twice: str  # raises, fine or maybe: a second backward without retain_graph
-    no_grad_inside: bool
-    property: bool
-    forms: Mapping[str, "Op"]  # the same callable with certain arguments
-    when: Mapping[str, str]  # for a form: `parameter|parameter` -> kind of argument that selects it
-
-    def parameter(self, position: int) -> str | None:
-        """The parameter that a positional argument goes to; `dim|other` gives `dim`."""
-        if position < len(self.params):
-            return self.params[position].lstrip("*").split("|")[0]
-        return self.params[-1][1:] if self.params and self.params[-1].startswith("*") else None
-
-    def form(self, given: Mapping[str, str]) -> "Op":
-        """The form that these arguments select, or this record itself.
-
-        `given` holds each argument's kind: tensor, number, true, false, none, str, list, other.
-        """
-        for form in self.forms.values():
-            if any(
-                _selects(wanted, given.get(p, "absent"))
-                for ps, wanted in form.when.items()
-                for p in ps.split("|")
-            ):
-                return form
-        return self
-
-
-def _selects(wanted: str, kind: str) -> bool:
-    return kind not in ("absent", "none") if wanted == "given" else kind in wanted.split("|")
 
 
 class Module(NamedTuple):
@@ -104,6 +35,7 @@ class Distribution(NamedTuple):
     init: tuple[str, ...]
     has_rsample: bool
     results: Mapping[str, str]  # sample, rsample, log_prob, mean, … -> grad, no grad; what raises is absent
+    views: Mapping[str, Answer]  # those results that are, or may be, views in autograd's sense
     sample_dtype: str
 
 
@@ -167,6 +99,7 @@ class Knowledge:
             tuple(record.get("init", ())),
             record.get("has_rsample", False),
             dict.fromkeys(record["grad"], "grad") | dict.fromkeys(record["no_grad"], "no grad"),
+            _answers(record.get("views", ())),
             record.get("sample_dtype", "float"),
         )
 
@@ -272,6 +205,7 @@ def _output(index: int, record: Record, first: tuple[str, ...]) -> Output:
         grad=record.get("grad", "always"),
         share=share,
         view=view,
+        inner=record.get("inner", "never"),
         same=same,
         of=() if share == "never" else tuple(record.get("of", first)),
         leaf=record.get("leaf", "never"),

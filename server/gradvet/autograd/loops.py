@@ -128,6 +128,7 @@ def _repeat(
     breaks: list[Delta] = []
     born_ever: set[int] = set()
     previous: Delta | None = None
+    seen = m.made_nodes
     for number in range(1, MOST_PASSES + 1):
         loop.number = number
         loop.continues, loop.breaks = [], []
@@ -147,6 +148,10 @@ def _repeat(
         current = m.store.delta(base)
         if not forever:
             exits.append(current)
+        if m.alone and m.made_nodes == seen:
+            # No graph was made, and the arguments are unknown anyway: what changed may be as before or as now.
+            exits.append({})
+            break
         if previous is not None:
             if current == previous:
                 break

@@ -8,6 +8,7 @@ import ast
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any
 
 from gradvet.autograd.domain import GRAD, Origin, Tensor, join_tensors
@@ -142,9 +143,8 @@ class Machine:
         self.raised = False
         self.alone = False
         self.cut_short = False
-        self.creates_graphs = any(
-            isinstance(n, ast.keyword) and n.arg == "create_graph" for n in ast.walk(tree)
-        )
+        self.made_nodes = 0
+        self.blind_runs: dict[tuple[ast.AST, int], int] = {}
         self.module_mode = 0
         self.setters: dict[int, ast.AST] = {}
         self.hooks: dict[int, list[tuple[str, Value]]] = {}
@@ -167,6 +167,11 @@ class Machine:
         self.store.set(MODE, GRAD)
         self.sizes = Ref(self.number())
         self.store.set(self.sizes.address, Range(Number("int"), nonempty=True))
+
+    @cached_property
+    def creates_graphs(self) -> bool:
+        """Whether the program ever asks for the graph of a gradient."""
+        return any(isinstance(node, ast.keyword) and node.arg == "create_graph" for node in ast.walk(self.tree))
 
     # -- grad mode
 

@@ -45,7 +45,7 @@ def run(module: Module) -> Facts:
     _bounded(m, lambda: m.block(module.tree.body))
     m.module_mode = m.mode if not m.cut_short else GRAD
     _unreached(m, module.tree)
-    conclude(m, judge, module.parents)
+    conclude(m, judge, module)
     return Facts(m.events, States(m.states, m.vague), tuple(m.limits))
 
 
@@ -78,7 +78,7 @@ def _unreached(m: Machine, tree: ast.Module) -> None:
                 _bounded(m, partial(_class, m, node))
             elif node not in m.reached:
                 function = m.defined.get(node)
-                if type(function) is Function:
+                if type(function) is Function and _speaks_of_torch(m, node):
                     _bounded(m, partial(_alone, m, node, function, ()))
 
 
@@ -88,6 +88,31 @@ def _definitions(statement: ast.stmt) -> list[ast.FunctionDef | ast.AsyncFunctio
     if isinstance(statement, (ast.If, ast.Try)):
         return [d for child in statement.body for d in _definitions(child)]
     return []
+
+
+_EVIDENCE = frozenset({
+    "backward", "parameters", "named_parameters", "state_dict", "train", "eval", "detach", "detach_", "requires_grad",
+    "requires_grad_", "numpy", "data", "grad", "zero_grad", "no_grad", "item", "retain_grad", "cuda", "step", "append",
+})  # fmt: skip
+"""Attributes by which something unknown shows that it is a tensor, a module, or holds them."""
+
+
+def _speaks_of_torch(m: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether anything in a function can be known to be a tensor when its arguments are not known."""
+    info = m.info(node)
+    if info.keeps_locals or info.attributes & _EVIDENCE:
+        return True
+    names = set(info.loads)
+    for arg in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs):
+        if arg.annotation is not None:
+            names.update(n.id for n in ast.walk(arg.annotation) if isinstance(n, ast.Name))
+    for name in names - info.names:
+        bound = m.cells.get((m.global_scope, name))
+        if type(bound) is External and bound.name.startswith(("torch", "numpy", "functorch")):
+            return True
+        if type(bound) is Class and bound.address in m.classes and m.classes[bound.address].is_module:
+            return True
+    return False
 
 
 def _alone(
@@ -187,11 +212,15 @@ def _class(m: Machine, node: ast.ClassDef) -> None:
         for child in node.body
         if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)) and child not in m.reached
     ]
+    methods = [child for child in methods if _speaks_of_torch(m, child)]
     if info is None or not methods:
         return
     instance = _instance_of(m, info)
     methods = [child for child in methods if child.name != "__init__"]
+    seen = m.made_nodes
     for number in range(1, _PASSES_OVER_METHODS + 1):
+        if number > 1 and m.made_nodes == seen:
+            break  # no graph was made, so none can pile up
         for child in methods:
             function = m.defined.get(child)
             if type(function) is Function:

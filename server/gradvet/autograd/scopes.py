@@ -1,16 +1,21 @@
 """Which names belong to a function, class body or module; found once per node, without running it."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef | ast.Module
-_INNER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+_INNER = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda})
 
 
 @dataclass(slots=True)
 class ScopeInfo:
-    """The names of one scope. `parameters` are in order of position; `keeps_locals` when a closure may outlive it."""
+    """The names of one scope.
+
+    `parameters` are in order of position; `keeps_locals` when a closure may outlive it; `loads` and
+    `attributes` are the names and attributes that the scope itself mentions.
+    """
 
     names: set[str] = field(default_factory=set)
     outer: set[str] = field(default_factory=set)
@@ -21,28 +26,14 @@ class ScopeInfo:
     stars: str | None = None
     is_generator: bool = False
     is_async: bool = False
+    loads: set[str] = field(default_factory=set)
+    attributes: set[str] = field(default_factory=set)
+    has_inner: bool = False
     keeps_locals: bool = False
 
 
-def _walk(node: ast.AST) -> Iterator[ast.AST]:
-    """All nodes of a scope, without those of the scopes inside it."""
-    stack = list(ast.iter_child_nodes(node)) if not isinstance(node, _INNER) else _body(node)
-    while stack:
-        child = stack.pop()
-        yield child
-        if isinstance(child, _INNER):
-            stack.extend(getattr(child, "decorator_list", ()))
-            continue
-        stack.extend(ast.iter_child_nodes(child))
-
-
-def _body(node: ast.AST) -> list[ast.AST]:
-    body = node.body  # type: ignore[attr-defined]
-    return list(body) if isinstance(body, list) else [body]
-
-
 def scope_info(node: Scope) -> ScopeInfo:
-    """Find the names of a scope."""
+    """Find the names of a scope, in one walk that does not enter the scopes inside it."""
     info = ScopeInfo()
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
         args = node.args
@@ -52,28 +43,87 @@ def scope_info(node: Scope) -> ScopeInfo:
         info.stars = args.kwarg.arg if args.kwarg else None
         info.names.update(info.parameters, info.keyword_only, filter(None, (info.star, info.stars)))
         info.is_async = isinstance(node, ast.AsyncFunctionDef)
-    for child in _walk(node):
-        match child:
-            case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
-                info.names.add(name)
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-                info.names.add(name)
-                info.keeps_locals = True
-            case ast.Lambda():
-                info.keeps_locals = True
-            case ast.alias(name=name, asname=asname):
-                info.names.add(asname or name.partition(".")[0])
-            case ast.ExceptHandler(name=str() as name):
-                info.names.add(name)
-            case ast.MatchAs(name=str() as name) | ast.MatchStar(name=str() as name):
-                info.names.add(name)
-            case ast.MatchMapping(rest=str() as name):
-                info.names.add(name)
-            case ast.Global(names=names):
-                info.globals.update(names)
-            case ast.Nonlocal(names=names):
-                info.outer.update(names)
-            case ast.Yield() | ast.YieldFrom():
-                info.is_generator = True
+    body = node.body
+    stack: list[ast.AST] = list(body) if isinstance(body, list) else [body]
+    while stack:
+        child = stack.pop()
+        kind = type(child)
+        look = _LOOKS.get(kind)
+        if look is not None:
+            look(info, child)
+        if kind in _LEAVES:
+            continue
+        if kind in _INNER:
+            stack.extend(getattr(child, "decorator_list", ()))
+            continue
+        for field in child._fields:
+            value = getattr(child, field, None)
+            if type(value) is list:
+                stack.extend(item for item in value if isinstance(item, ast.AST))
+            elif isinstance(value, ast.AST):
+                stack.append(value)
     info.names -= info.outer | info.globals
     return info
+
+
+def _name(info: ScopeInfo, node: Any) -> None:
+    (info.loads if type(node.ctx) is ast.Load else info.names).add(node.id)
+
+
+def _attribute(info: ScopeInfo, node: Any) -> None:
+    info.attributes.add(node.attr)
+
+
+def _definition(info: ScopeInfo, node: Any) -> None:
+    info.names.add(node.name)
+    info.keeps_locals = True
+
+
+def _closure(info: ScopeInfo, node: Any) -> None:
+    info.keeps_locals = True
+
+
+def _alias(info: ScopeInfo, node: Any) -> None:
+    info.names.add(node.asname or node.name.partition(".")[0])
+
+
+def _named(info: ScopeInfo, node: Any) -> None:
+    if node.name:
+        info.names.add(node.name)
+
+
+def _rest(info: ScopeInfo, node: Any) -> None:
+    if node.rest:
+        info.names.add(node.rest)
+
+
+def _global(info: ScopeInfo, node: Any) -> None:
+    info.globals.update(node.names)
+
+
+def _nonlocal(info: ScopeInfo, node: Any) -> None:
+    info.outer.update(node.names)
+
+
+def _yields(info: ScopeInfo, node: Any) -> None:
+    info.is_generator = True
+
+
+_LOOKS: dict[type, Callable[[ScopeInfo, Any], None]] = {
+    ast.Name: _name,
+    ast.Attribute: _attribute,
+    ast.FunctionDef: _definition,
+    ast.AsyncFunctionDef: _definition,
+    ast.ClassDef: _definition,
+    ast.Lambda: _closure,
+    ast.alias: _alias,
+    ast.ExceptHandler: _named,
+    ast.MatchAs: _named,
+    ast.MatchStar: _named,
+    ast.MatchMapping: _rest,
+    ast.Global: _global,
+    ast.Nonlocal: _nonlocal,
+    ast.Yield: _yields,
+    ast.YieldFrom: _yields,
+}
+_LEAVES = frozenset({ast.Name, ast.Constant, ast.alias, ast.Global, ast.Nonlocal, ast.Pass, ast.Load, ast.Store})

@@ -9,10 +9,14 @@ from gradvet.autograd.judge import Judge, Kept, ModuleCall, holder_words
 from gradvet.autograd.layers import members
 from gradvet.autograd.machine import CutInfo, Machine
 from gradvet.autograd.values import FALSE, Instance, Layer, Ref
+from gradvet.syntax.parse import Module
 
 
-def conclude(m: Machine, judge: Judge, parents: dict[ast.AST, ast.AST]) -> None:
+def conclude(m: Machine, judge: Judge, module: Module) -> None:
     """Emit the events that only the whole run can tell."""
+    if not judge.noticed():
+        return
+    parents = module.parents
     # What a run that was cut short has not seen may have used a graph, or reached a leaf, after all.
     unused = set() if m.cut_short else _unused(m, judge, parents)
     _retained(m, judge, parents, unused)

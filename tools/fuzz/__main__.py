@@ -1,0 +1,52 @@
+"""Make random programs, run them under torch and dry, and show the smallest in which the two disagree."""
+
+import argparse
+import sys
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).parents[2] / "server"))
+
+from tools.fuzz.campaign import STATEMENTS, Trial, smallest, trial  # noqa: E402
+from tools.probe.client import probing  # noqa: E402
+
+SECONDS = 20.0
+
+
+def main() -> int:
+    """Run from the command line; 1 when a disagreement was found."""
+    parser = argparse.ArgumentParser(prog="python -m tools.fuzz", description=__doc__)
+    parser.add_argument("programs", type=int, metavar="N", help="how many programs")
+    parser.add_argument("--seed", type=int, default=0, help="the seed of the first; each has the next")
+    parser.add_argument("--statements", type=int, default=STATEMENTS, help="how long the programs are")
+    parser.add_argument("--tries", type=int, default=400, help="how hard to make each small; 0: not at all")
+    options = parser.parse_args()
+    tensors = unknown = missing = raised = 0
+    shown: set[tuple[str, str, str]] = set()
+    with probing(SECONDS) as prober:
+        for seed in range(options.seed, options.seed + options.programs):
+            found = trial(seed, prober, options.statements)
+            tensors += found.judgement.tensors
+            unknown += found.judgement.unknown
+            missing += found.judgement.missing.total()
+            raised += found.observation.failure is not None
+            for fault in sorted(found.faults - shown):
+                shown.add(fault)
+                small = smallest(found, fault, prober, options.tries) if options.tries else found
+                print(report(seed, small), flush=True)
+    print(
+        f"{options.programs} programs ({raised} raised), {tensors} tensor expressions: "
+        f"{len(shown)} kinds of disagreement, {unknown} unknown, {missing} missing"
+    )
+    return 1 if shown else 0
+
+
+def report(seed: int, found: Trial) -> str:
+    """A program and what is wrong with it."""
+    wrong = [str(contradiction) for contradiction in found.judgement.contradictions]
+    wrong += [str(alarm) for alarm in found.alarms]
+    wrong += [f"the dry run failed: {found.crash}"] if found.crash else []
+    return "\n".join([f"--- seed {seed}", found.program.text.rstrip(), *(f"# {line}" for line in wrong), ""])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

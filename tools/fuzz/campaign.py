@@ -1,0 +1,68 @@
+"""Runs random programs under torch and dry, and makes those small in which the two disagree."""
+
+from dataclasses import dataclass, replace
+
+from tools.fuzz.generate import Generator
+from tools.fuzz.repair import repair
+from tools.fuzz.shrink import shrink
+from tools.probe.client import Prober
+from tools.probe.false_alarms import FalseAlarm, false_alarms
+from tools.probe.judgement import Judgement, judge
+from tools.probe.observed import Observation, Program
+
+STATEMENTS = 14
+CRASH = "crash"
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A random program and what came of it; `crash` is the exception of a dry run that failed."""
+
+    program: Program
+    observation: Observation
+    judgement: Judgement
+    alarms: tuple[FalseAlarm, ...] = ()
+    crash: str = ""
+
+    @property
+    def faults(self) -> frozenset[tuple[str, str, str]]:
+        """What is wrong, told so that a smaller program may have the same wrong."""
+        roots = [found for found in self.judgement.contradictions if found.root]
+        found = {(one.field, one.observed, one.said) for one in roots or self.judgement.contradictions}
+        found |= {(alarm.rule, "", "") for alarm in self.alarms}
+        return frozenset(found | ({(CRASH, self.crash, "")} if self.crash else set()))
+
+
+def trial(seed: int, prober: Prober, statements: int = STATEMENTS) -> Trial:
+    """The program of a seed, run under torch and dry."""
+    text = Generator(seed).program(statements)
+    program, observation = repair(Program(text, f"<seed {seed}>", ""), prober.probe)
+    return examine(program, observation)
+
+
+def examine(program: Program, observation: Observation) -> Trial:
+    """Hold the dry run of a program against what torch showed."""
+    try:
+        judgement = judge(program, observation)
+        alarms = tuple(false_alarms(program, observation))
+    except Exception as error:
+        return Trial(program, observation, Judgement(), crash=f"{type(error).__name__}: {error}")
+    return Trial(program, observation, judgement, alarms)
+
+
+def smallest(trial: Trial, fault: tuple[str, str, str], prober: Prober, most_tries: int) -> Trial:
+    """The same fault in a smaller program, which ends as this one did: with or without an exception."""
+
+    def holds(text: str) -> bool:
+        return fault in at(text).faults
+
+    def at(text: str) -> Trial:
+        program = replace(trial.program, text=text)
+        observation = prober.probe(program)
+        if (observation.failure is None) != (trial.observation.failure is None):
+            return replace(trial, judgement=Judgement(), alarms=(), crash="")
+        return examine(program, observation)
+
+    return at(shrink(trial.program.text, holds, most_tries))
+
+

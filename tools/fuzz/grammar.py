@@ -1,0 +1,172 @@
+"""What random programs are made of: templates by the kind of value that they give.
+
+A hole names a kind: `{m}` is any expression of that kind, `{m!}` a variable of it. Kinds: `m` a 3×3 tensor,
+`v` one of 3, `s` one without dimensions, `i` three indices, `b` a 3×3 mask, `n` a number, `f` what maps an
+`m` to an `m`, `l` a list and `t` a tuple of `m` (two at least), `d` a dict of `m` under "a" and "b", `o` an
+object with an `m` under `.h`, `c` a distribution over three choices, `q` a normal distribution, `w` a
+Linear layer.
+"""
+
+PRELUDE = """\
+import copy
+import functools
+from collections import deque
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+from torch.distributions import Categorical, Normal
+
+
+class Box:
+    def __init__(self, h):
+        self.h = h
+
+    @property
+    def doubled(self):
+        return self.h * 2
+
+    def detached(self):
+        return self.h.detach()
+
+
+class Clip(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.clamp(-1, 1)
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * (x.abs() < 1)
+
+
+"""
+
+EXPRESSIONS: dict[str, tuple[str, ...]] = {
+    "m": (
+        "{m} * {m}", "{m} + {m}", "{m} - {v}", "{m} @ {m}", "{m} * 2.0", "{m} / 2.0", "-{m}", "{m} * {s}",
+        "{m} * {n}", "2.0 * {m}", "1 - {m}", "{m} ** 2", "{m}.abs() ** {m}", "{m}.exp()", "{m}.sigmoid()",
+        "{m}.tanh()", "torch.sin({m})", "{m}.relu()", "F.relu({m})", "F.softmax({m}, dim=-1)", "{m}.abs()",
+        "{m}.clamp(-1, 1)", "{m}.clamp(min=0)", "torch.max({m}, {m})", "torch.where({b}, {m}, {m})",
+        "{m}.masked_fill({b}, 0.0)", "F.dropout({m}, 0.5)", "F.dropout({m}, 0.5, training=False)",
+        "F.linear({m}, {m}, {v})", "F.layer_norm({m}, (3,))", "{m}.cumsum(0)", "{m}.softmax(0).log()",
+        "{m}.t()", "{m}.T", "{m}.reshape(9).view(3, 3)", "{m}.reshape(3, 3)", "{m}.contiguous()",
+        "{m}.t().contiguous()", "{m}.transpose(0, 1)", "{m}.flatten().reshape(3, 3)", "{m}[:]", "{m}[[0, 1, 2]]",
+        "{m}[{i}]", "{m}[None][0]", "{m}.squeeze()", "{m}.unsqueeze(0).squeeze(0)", "{m}.expand(3, 3)",
+        "{v}.unsqueeze(0).expand(3, 3)", "{v}[:, None] * {v}", "{v}.repeat(3, 1)", "{m}.flip(0)",
+        "{m}.clone()", "{m}.detach()", "{m}.data", "{m}.detach().clone()", "{m}.clone().detach()",
+        "{m}.detach().requires_grad_()", "{m}.clone().requires_grad_()", "torch.tensor({m}.tolist())",
+        "torch.as_tensor({m})", "torch.from_numpy({m}.detach().numpy())", "copy.deepcopy({m}.detach())",
+        "torch.zeros_like({m})", "torch.ones_like({m}, requires_grad=True)", "{m}.new_zeros(3, 3)",
+        "torch.randn(3, 3)", "torch.randn(3, 3, requires_grad=True)", "nn.Parameter({m}.detach())",
+        "nn.Parameter(torch.ones(3, 3), requires_grad=False)", "{m}.float()", "{m}.to(torch.float32)",
+        "{m}.double().float()", "{m}.round()", "{m}.long().float()", "{b}.float()", "{m}.cpu()",
+        "torch.stack([{v}, {v}, {v}])", "torch.cat([{m}, {m}])[:3]", "torch.stack({l}).mean(0)", "sum({l})",
+        "torch.einsum('ij,jk->ik', {m}, {m})", "torch.outer({v}, {v})", "{m}.sort(dim=0).values",
+        "{f}({m})", "{f}({m}).detach()", "{f}({f}({m}))", "{w}({m})", "{w}.weight", "Clip.apply({m})",
+        "functools.reduce(lambda a, b: a * b, {l})", "(lambda x: x + {m})({m})",
+        "{m} if {n} > 0 else {m}", "{m} if {m!}.requires_grad else {m}", "{o}.h", "{o}.doubled", "{o}.detached()",
+        "{l}[0]", "{l}[-1]", "{t}[1]", "{d}['a']", "{d}.get('b')", "{q}.sample()", "{q}.rsample()", "{q}.log_prob({m})",
+        "torch.bernoulli({m}.sigmoid())", "list(map({f}, {l}))[0]", "max({l}, key=lambda x: x.sum().item())",
+    ),
+    "v": (
+        "{m}[0]", "{m}[:, 1]", "{m}[-1, :]", "{m}.sum(0)", "{m}.mean(1)", "{m}.max(0).values", "{m}.diagonal()",
+        "{m}.norm(dim=1)", "{v} * {v}", "{v} + {s}", "{v}.clone()", "{v}.detach()", "{v}.data", "{v}[{i}]",
+        "{m} @ {v}", "{m}.unbind(0)[1]", "{m}.chunk(3)[0].squeeze(0)", "{m}.select(0, 2)", "torch.zeros(3)",
+        "torch.ones(3, requires_grad=True)", "{w}.bias", "{m}.topk(1, dim=0)[0][0]", "{m}.argmax(0).float()",
+        "{c}.logits", "{c}.probs", "torch.stack([{s}, {s}, {s}])",
+    ),
+    "s": (
+        "{m}.sum()", "{m}.mean()", "{v}.dot({v})", "{v}[0]", "{m}[1, 2]", "{s} + {s}", "{s} * {n}", "{m}.norm()",
+        "F.mse_loss({m}, {m})", "F.cross_entropy({m}, {i})", "F.l1_loss({m}, {m}, reduction='sum')", "{s}.detach()",
+        "{m}.max()", "torch.tensor({n})", "torch.zeros(())", "{v} @ {v}", "{c}.entropy()", "{c}.log_prob({c}.sample())",
+        "{q}.entropy().sum()", "{m}.pow(2).mean()", "nn.MSELoss()({m}, {m})", "{m}.sum().exp()",
+    ),
+    "i": ("{m}.argmax(0)", "{m}.sort(0).indices[0]", "torch.arange(3)", "{m}.argsort(0)[1]", "{m}.max(1)[1]"),
+    "b": ("{m} > 0", "{m} <= {m}", "{m}.isnan()", "torch.ones(3, 3, dtype=torch.bool)", "~({m} > 1)", "{m} == {m}"),
+    "n": ("{s}.item()", "float({s})", "len({m})", "0.5", "1", "{m}.shape[0]", "{m}.dim()", "int({m}.requires_grad)"),
+    "f": (
+        "nn.Tanh()", "nn.ReLU()", "nn.ReLU(inplace=True)", "nn.Dropout(0.5)", "nn.Dropout(0.5).eval()",
+        "nn.BatchNorm1d(3)", "nn.LayerNorm(3)", "nn.Identity()", "nn.Sequential(nn.Linear(3, 3), nn.Tanh())",
+        "nn.Sequential(nn.Linear(3, 3), nn.ReLU(inplace=True), nn.Linear(3, 3, bias=False))",
+        "nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3)).eval()", "nn.Linear(3, 3).requires_grad_(False)",
+        "torch.tanh", "F.softplus", "functools.partial(torch.add, {m})", "functools.partial(F.softmax, dim=0)",
+        "lambda x: x * {m}", "lambda x: x.detach()", "lambda x, y={m}: x + y", "copy.deepcopy({f!})", "{w!}",
+    ),
+    "l": (
+        "[{m}, {m}]", "[{m}, {m}, {m}]", "[x * 2.0 for x in {l}]", "[{f}(x) for x in {l}]", "list({t})",
+        "[x.detach() for x in {l}]", "list({d}.values())", "{l} + [{m}]", "[*{l}, {m}]", "{l}[:2]", "list(reversed({l}))",
+        "[x for x in {l} if x.sum() < 1e9]", "list({l}[i] for i in range(2))", "sorted({l}, key=lambda x: x.sum().item())",
+    ),
+    "t": ("({m}, {m})", "tuple({l})", "tuple(x + 1 for x in {l})", "torch.stack([{m}, {m}]).unbind(0)", "torch.cat([{m}, {m}]).chunk(2)"),
+    "d": ("{{'a': {m}, 'b': {m}}}", "dict(a={m}, b={m})", "{{k: x * 2 for k, x in {d}.items()}}", "{{**{d}, 'b': {m}}}", "dict(zip('ab', {l}))"),
+    "o": ("Box({m})", "copy.copy({o!})"),
+    "c": ("Categorical(logits={v})", "Categorical(probs={v}.abs() + 0.1)"),
+    "q": ("Normal({m}, 1.0)", "Normal({m}, {m}.abs() + 0.1)"),
+    "w": ("nn.Linear(3, 3)", "nn.Linear(3, 3).eval()"),
+}  # fmt: skip
+"""Expressions by their kind."""
+
+LAST_RESORT = {
+    "m": "torch.ones(3, 3)", "v": "torch.ones(3)", "s": "torch.tensor(1.0)", "i": "torch.arange(3)",
+    "b": "torch.ones(3, 3, dtype=torch.bool)", "n": "1", "f": "nn.Tanh()", "l": "[torch.ones(3, 3), torch.zeros(3, 3)]",
+    "t": "(torch.ones(3, 3), torch.zeros(3, 3))", "d": "{{'a': torch.ones(3, 3), 'b': torch.zeros(3, 3)}}",
+    "o": "Box(torch.ones(3, 3))", "c": "Categorical(logits=torch.zeros(3))", "q": "Normal(torch.zeros(3, 3), 1.0)",
+    "w": "nn.Linear(3, 3)",
+}  # fmt: skip
+"""Where expressions are nested too deep to go on."""
+
+STATEMENTS = (
+    "{m!}.add_({m})", "{m!}.mul_(0.5)", "{m!} += {m}", "{m!} *= 2.0", "{m!} = {m!} - {m}", "{m!}[0] = 0.0",
+    "{m!}[1] = {v}", "{m!}[{b}] = 0.5", "{m!}[:, 0] += {v}", "{v!}.zero_()", "{m!}.copy_({m})", "{m!}.t().add_(1.0)",
+    "{m!}[0].mul_(2)", "{m!}.clamp_(-1, 1)", "{m!}.relu_()", "F.relu({m!}, inplace=True)", "{m!}.data = {m}.detach().clone()",
+    "{m!}.data.mul_(0.5)", "{m!}.detach().mul_(0.5)", "{m!}.detach_()", "{m!}.requires_grad_(True)", "{m!}.requires_grad_(False)",
+    "{m!}.requires_grad = True", "{m!}.grad = None", "nn.init.zeros_({m!})", "nn.init.normal_({w!}.weight)", "{m!}.uniform_()",
+    "{s!}.backward()", "{s!}.backward(retain_graph=True)", "{m}.sum().backward()", "{m!}.retain_grad()",
+    "{o!}.h = {m}", "{l!}.append({m})", "{l!}[0] = {m}", "{l!}.insert(0, {m})", "{l!}.extend({t})", "{d!}['a'] = {m}",
+    "{d!}.update(b={m})", "{w!}.weight.data.mul_(0.5)", "{w!}.requires_grad_(False)", "{w!}.requires_grad_(True)",
+    "{w!}.weight.requires_grad = False", "{w!}.weight = nn.Parameter({m}.detach())", "{w!}.zero_grad()", "{w!}.train()",
+    "{w!}.bias.grad", "{m!}.grad", "{m!}", "{v!}", "{l!}", "{f}({m})", "{w!}.load_state_dict(copy.deepcopy({w!}.state_dict()))",
+    "nn.utils.clip_grad_norm_({w!}.parameters(), 1.0)", "print({s})", "assert {m!}.shape == (3, 3)",
+)  # fmt: skip
+"""Statements that bind no new name."""
+
+BINDINGS = (
+    ("{0} = torch.autograd.grad({m}.sum(), {m!}, allow_unused=True)[0]\nif {0} is None:\n    {0} = {m}", "m"),
+    ("({0},) = torch.autograd.grad(({m!} * {m}).sum(), {m!}, create_graph=True)", "m"),
+    ("{0}, {1} = {m}.max(0)", "vi"),
+    ("{0}, *{1} = {l}", "m "),
+    ("{0}, {1} = {t!}[0], {m}", "mm"),
+    ("{0}, {1}, {2} = {m}.unbind(0)", "vvv"),
+    ("{0} = {1} = {m}", "mm"),
+    ("{0} = deque({l}, maxlen=2)\n{0}.append({m})\n{1} = {0}[0]", " m"),
+    ("{0} = {l}.pop()", "m"),
+    ("({0}, ({1}, {2})) = ({m}, ({v}, {s}))", "mvs"),
+    ("if ({0} := {s}) is not None:\n    {0} = {0} * 2", "s"),
+    ("with torch.no_grad():\n    {0} = {m}", "m"),
+    ("with torch.enable_grad():\n    {0} = {m}", "m"),
+    ("try:\n    {0} = {m!}.view(4, 4)\nexcept RuntimeError:\n    {0} = {m}", "m"),
+    ("{0} = {m}\nfor {1} in range(2):\n    {0} = {0} * {m}", "m "),
+    ("{0} = 0\nfor {1} in {l}:\n    {0} = {0} + {1}.mean()", "s "),
+    ("{0} = None\nfor {1} in {l}:\n    {0} = {1} if {0} is None else {0} + {1}", "m "),
+    ("{0} = 0.0\nfor {1} in {l}:\n    {0} += {1}.sum().item()", "n "),
+    ("{0} = []\nfor {1} in {l}:\n    {0}.append({f}({1}))\n{2} = {0}[-1]", "  m"),
+)
+"""Statements that bind names: a text with numbered targets, and the kinds they get (a blank: none)."""
+
+BLOCKS = (
+    "with torch.no_grad():", "with torch.no_grad():", "with torch.enable_grad():", "with torch.inference_mode():",
+    "with torch.set_grad_enabled({n} > 0):", "with torch.autocast('cpu'):", "for {k} in range(2):",
+    "for {k.m} in {l}:", "for {k}, {k.m} in enumerate({l}):", "for {k.m}, {k.m} in zip({l}, {t}):", "for {k.v} in {m}:",
+    "for {k}, {k.m} in {d}.items():", "if {n} > 0:", "if {s} > 0:", "if {m!}.requires_grad:", "if not {m!}.is_leaf:",
+    "if isinstance({m!}, torch.Tensor):", "if {m!}.grad is None:", "if {m!}.grad_fn is not None:", "if torch.is_grad_enabled():", "try:",
+)  # fmt: skip
+"""Heads of blocks: `{k}` is a new name, `{k.m}` one of a kind that the block may use."""
+
+SUBMODULES = (
+    "nn.Linear(3, 3)", "nn.Linear(3, 3, bias=False)", "nn.ReLU(inplace=True)", "nn.Dropout(0.5)", "nn.LayerNorm(3)",
+    "nn.Sequential(nn.Linear(3, 3), nn.Tanh())", "nn.BatchNorm1d(3)", "nn.Identity()", "nn.Linear(3, 3).requires_grad_(False)",
+)  # fmt: skip
+"""What a class of the program has as its parts."""
