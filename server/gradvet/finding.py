@@ -5,7 +5,7 @@ import enum
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from gradvet.autograd.domain import Tensor
+from gradvet.autograd.domain import YES, Tensor
 from gradvet.autograd.reasons import chain
 from gradvet.syntax.parse import Module
 from gradvet.text import Edit
@@ -77,7 +77,11 @@ def code(node: ast.AST) -> str:
 def why(label: str, tensor: Tensor, skip: ast.AST | None = None) -> tuple[Note, ...]:
     """The chain of reasons behind a tensor's state, a line each, and what it rests on."""
     steps = [step for step in chain(tensor.origin) if step[1] is not skip]
-    lines = [Note(label if at == 0 else "", text, node) for at, (text, node) in enumerate(steps)]
+    words = "requires grad: " if tensor.requires_grad == YES else ""
+    lines = [
+        Note(label if at == 0 else "", f"{words}{text}" if at == 0 else f"← {text}", node)
+        for at, (text, node) in enumerate(steps)
+    ]
     assumed = [Note("assuming", words) for words in sorted(tensor.assumes)]
     return (*lines, *assumed)
 

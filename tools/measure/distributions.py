@@ -1,6 +1,7 @@
 """The distributions section: which results require grad when the parameters do."""
 
 import inspect
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -8,10 +9,11 @@ import torch
 from torch import distributions
 from torch.distributions import Distribution
 
-from tools.measure.execute import limited
-from tools.measure.fold import Record
+from tools.measure.execute import attempt, limited
+from tools.measure.fold import Record, answer, listed
 from tools.measure.kinds import kind
 
+SHAPES: tuple[tuple[int, ...], ...] = ((3,), (), (2, 3))  # of the parameters
 RESULTS = ("mean", "variance", "stddev", "mode", "entropy", "perplexity", "enumerate_support")
 # Constructors written with: p in (0, 1), real r, positive s, covariance c. A class not listed is left out.
 RECIPES = """
@@ -79,7 +81,12 @@ def _results(made: Distribution) -> dict[str, Callable[[], Any]]:
         "cdf": lambda: made.cdf(sample),
     }
     offered = (result for result in RESULTS if hasattr(type(made), result))
-    return found | {result: partial(getattr, made, result) for result in offered}
+    return found | {result: partial(_read, made, result) for result in offered}
+
+
+def _read(made: Distribution, result: str) -> Any:
+    found = getattr(made, result)
+    return found() if callable(found) else found
 
 
 def _views(call: str) -> list[str]:
@@ -89,8 +96,8 @@ def _views(call: str) -> list[str]:
         made = attempt(partial(_make, call, shape))
         if isinstance(made, Exception):
             continue
-        several = {"sample": lambda made=made: made.sample((2,)), "rsample": lambda made=made: made.rsample((2,))}
-        for result, get in (*_results(made).items(), *several.items()):
+        several = [("sample", partial(made.sample, (2,))), ("rsample", partial(made.rsample, (2,)))]
+        for result, get in (*_results(made).items(), *several):
             found = attempt(get)
             if isinstance(found, torch.Tensor):
                 met.setdefault(result, []).append(found._is_view())
@@ -101,7 +108,7 @@ def _make(call: str, shape: tuple[int, ...]) -> Distribution:
     torch.manual_seed(0)
 
     def grown(values: torch.Tensor) -> torch.Tensor:
-        return values.expand(*shape).clone().requires_grad_().clone() if shape != (3,) else values.requires_grad_().clone()
+        return (values.expand(shape) if shape else values[0]).clone().requires_grad_().clone()
 
     root = torch.randn(3, 3, dtype=torch.float64)
     scope = {
@@ -119,8 +126,6 @@ def _make(call: str, shape: tuple[int, ...]) -> Distribution:
 def _state(get: Callable[[], Any]) -> str:
     """`grad`, `no_grad`, or `raises` when this distribution does not offer it."""
     try:
-        found = get()
+        return "grad" if get().requires_grad else "no_grad"
     except (NotImplementedError, ValueError, AttributeError, RuntimeError):
         return "raises"
-    found = found() if callable(found) else found
-    return "grad" if found.requires_grad else "no_grad"

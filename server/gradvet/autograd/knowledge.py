@@ -8,7 +8,18 @@ from typing import Any, NamedTuple
 
 from gradvet.autograd.ops import Answer, Op, Output, Saved
 
-__all__ = ["Answer", "Distribution", "Knowledge", "Module", "Op", "Output", "Record", "Saved", "load", "renamed"]
+__all__ = [
+    "Answer",
+    "Distribution",
+    "Knowledge",
+    "Module",
+    "Op",
+    "Output",
+    "Record",
+    "Saved",
+    "load",
+    "renamed",
+]
 
 Record = Mapping[str, Any]
 SELF, MAYBE, EVERY = "self", "?", "*"

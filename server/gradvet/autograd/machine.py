@@ -171,7 +171,9 @@ class Machine:
     @cached_property
     def creates_graphs(self) -> bool:
         """Whether the program ever asks for the graph of a gradient."""
-        return any(isinstance(node, ast.keyword) and node.arg == "create_graph" for node in ast.walk(self.tree))
+        return any(
+            isinstance(node, ast.keyword) and node.arg == "create_graph" for node in ast.walk(self.tree)
+        )
 
     # -- grad mode
 

@@ -126,4 +126,6 @@ _LOOKS: dict[type, Callable[[ScopeInfo, Any], None]] = {
     ast.Yield: _yields,
     ast.YieldFrom: _yields,
 }
-_LEAVES = frozenset({ast.Name, ast.Constant, ast.alias, ast.Global, ast.Nonlocal, ast.Pass, ast.Load, ast.Store})
+_LEAVES = frozenset(
+    {ast.Name, ast.Constant, ast.alias, ast.Global, ast.Nonlocal, ast.Pass, ast.Load, ast.Store}
+)

@@ -22,14 +22,14 @@ def check(event: CutPath) -> Iterator[Finding]:
     """Report the cut that leaves parameters of an optimizer, or a term of the loss, without gradient."""
     how = _HOW.get(event.kind, "this")
     if event.term:
-        after = f" after {code(event.subject)}" if event.subject is not None else ""
+        after = f" {_preposition(event)} {code(event.subject)}" if event.subject is not None else ""
         message = (
             f"{how}{after} makes {event.result or 'this term'} a constant in the loss: it adds no gradient"
         )
         notes: tuple[Note, ...] = (Note("loss", f"the term has no effect in {code(event.loss)}", event.loss),)
     else:
         lost = ", ".join(f"{name}" for name in event.leaves[:4]) + (", ..." if len(event.leaves) > 4 else "")  # noqa: PLR2004
-        subject = f" after {code(event.subject)}" if event.subject is not None else ""
+        subject = f" {_preposition(event)} {code(event.subject)}" if event.subject is not None else ""
         message = f"{how}{subject} cuts the only way for a gradient to {lost}"
         notes = (Note("loss", f"{code(event.loss)} cannot reach them", event.loss),)
     if event.owner is not None:
@@ -41,3 +41,7 @@ def check(event: CutPath) -> Iterator[Finding]:
         (),
         Severity.ERROR if event.all_cut else None,
     )
+
+
+def _preposition(event: CutPath) -> str:
+    return "around" if event.kind == "no_grad" else "after"

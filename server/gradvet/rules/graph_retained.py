@@ -46,14 +46,21 @@ def check(event: Retained) -> Iterator[Finding]:
 def _fixes(value: ast.expr, *, scalar: bool) -> Iterator[Fix]:
     yield Fix(
         "Keep the value, drop the graph",
-        "the same value, stays on the device",
+        f"{_spelled(value, '.detach()')} is the same value and stays on the device",
         Applicability.SAFE,
         lambda module: edits.after(module, value, ".detach()"),
     )
     if scalar:
         yield Fix(
             "Keep a Python number",
-            "a number; waits for the device at each step",
+            f"{_spelled(value, '.item()')} is a number and waits for the device at each step",
             Applicability.UNSAFE,
             lambda module: edits.after(module, value, ".item()"),
         )
+
+
+def _spelled(value: ast.expr, trailer: str) -> str:
+    """The value with a method call behind it, in brackets where it needs them."""
+    bare = isinstance(value, (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
+    text = code(value)[1:-1]
+    return f"`{text}{trailer}`" if bare else f"`({text}){trailer}`"
