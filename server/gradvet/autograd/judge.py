@@ -322,7 +322,7 @@ class Judge:
                 continue
             if (
                 not loop.trains
-                and m.context_of(store.holder.address) == loop.context
+                and (store.how == "=" or m.context_of(store.holder.address) == loop.context)
                 and loop.node is not None
             ):
                 continue  # what an inference loop collects for its own function: not for ever

@@ -424,6 +424,7 @@ def _dead(m: Machine, words: str, inputs: Inputs) -> frozenset[int]:
                 dead |= state.dead
             elif state.requires_grad == NO:
                 dead |= m.nearest_cut(state.cuts)
+        dead |= m.nearest_cut(argument_cuts(inputs))
     elif len(inputs.operands) == 1:
         dead = inputs.operands[0].state.dead
     return dead

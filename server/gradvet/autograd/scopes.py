@@ -56,8 +56,8 @@ def scope_info(node: Scope) -> ScopeInfo:
         if kind in _INNER:
             stack.extend(getattr(child, "decorator_list", ()))
             continue
-        for field in child._fields:
-            value = getattr(child, field, None)
+        for part in child._fields:
+            value = getattr(child, part, None)
             if type(value) is list:
                 stack.extend(item for item in value if isinstance(item, ast.AST))
             elif isinstance(value, ast.AST):

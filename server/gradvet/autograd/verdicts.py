@@ -409,7 +409,11 @@ def _cuts(m: Machine, judge: Judge, parents: dict[ast.AST, ast.AST]) -> None:
     owned = frozenset[int]().union(*(optimizer.owns for _, optimizer, _ in judge.optimizers))
     for number, loss in judge.dead.items():
         info = m.cuts[number]
-        if number in done or info.kind not in ("detach", "no_grad", "data") or not info.leaves & owned:
+        if (
+            number in done
+            or info.kind not in ("detach", "no_grad", "data", "item")
+            or not info.leaves & owned
+        ):
             continue
         done.add(number)
         subject = _cut_subject(info.node, parents)
