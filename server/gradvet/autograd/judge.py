@@ -125,6 +125,7 @@ class Judge:
     losses_of: dict[int, dict[ast.AST, None]] = field(default_factory=dict)
     pending: dict[ast.AST, None] = field(default_factory=dict)
     stepping: bool = False
+    elements: dict[int, tuple[Store, Ref]] = field(default_factory=dict)
     entries: set[object] | None = None
     leaf_names: dict[int, str] = field(default_factory=dict)
     spoilers: list[Any] = field(default_factory=list)
@@ -154,6 +155,11 @@ class Judge:
         if how not in GROWING and not forward:
             return
         frames = tuple(frame.context for frame in m.frames)
+        if how == "+":
+            element = Store(site, m.where(), holder, value, how, frames, forward)
+            for ref, state in held_tensors(m, value):
+                for node in state.nodes:
+                    self.elements[node] = (element, ref)
         for loop in m.loops:
             if holder.address not in loop.allocs:
                 loop.stores.append(Store(site, m.where(), holder, value, how, frames, forward))
@@ -360,7 +366,10 @@ class Judge:
     def _place(self, store: Store, ref: Ref) -> Place:
         """The place where what is kept could do without its graph: where it is stored, or where it was handed over."""
         m = self.machine
-        _words, value = holder_words(store.site)
+        earlier = self._gathered(ref)
+        if earlier is not None:
+            return self._place(*earlier)
+        value = holder_words(store.site)[1]
         site, calls = store.site, store.calls
         value = self._entry(value, ref)
         born = m.context_of(ref.address)
@@ -371,9 +380,10 @@ class Judge:
             if argument is None:
                 break
             site, calls, value = calls[-1], calls[:-1], self._entry(argument, ref)
-        origin = m.cells[ref.address].origin
+        origin = getattr(m.cells.get(ref.address), "origin", None)
         if (
-            origin.text == "clone()"
+            origin is not None
+            and origin.text == "clone()"
             and isinstance(origin.node, ast.Call)
             and isinstance(origin.node.func, ast.Attribute)
         ):
@@ -382,6 +392,19 @@ class Judge:
         if literal is not None and site is store.site:
             return Place(literal, calls, literal)
         return Place(site, calls, value)
+
+    def _gathered(self, ref: Ref) -> tuple[Store, Ref] | None:
+        """Where the elements were put that a stack or cat has gathered: they could have done without their graph."""
+        state = self.machine.cells.get(ref.address)
+        if type(state) is not Tensor or state.origin is None or state.origin.text not in ("stack()", "cat()"):
+            return None
+        for address in state.nodes:
+            node = self.machine.cells.get(node_key(address))
+            for inner in node.inputs if type(node) is Node else ():
+                found = self.elements.get(inner) or self.elements.get(inner ^ 1)
+                if found is not None:
+                    return found
+        return None
 
     def _argument(self, call: ast.AST, ref: Ref) -> ast.expr | None:
         """The argument of a call that is just this tensor."""
