@@ -97,7 +97,8 @@ def test_each_function_record_is_well_formed(name: str) -> None:
 @pytest.mark.parametrize("name", FILE["modules"])
 def test_each_module_record_is_well_formed(name: str) -> None:
     record = FILE["modules"][name]
-    assert set(record) <= {"eval", "init", "train", "weights"}
+    assert set(record) <= {"eval", "init", "option", "train", "weights"}
+    assert record.get("option", record["init"][0] if record["init"] else None) in [*record["init"], None]
     assert record.get("weights", "never") in ANSWERS
     params = (*record["train"]["params"], "parameters", "buffers")
     assert problems(record["train"], params) == []
@@ -305,10 +306,20 @@ def test_a_recurrent_layer_may_end_in_many_ways(known: Knowledge) -> None:
     assert lstm.train.out[0].inner == "maybe"
 
 
+def test_a_norm_owns_parameters_unless_an_option_says_otherwise(known: Knowledge) -> None:
+    modules = [known.module(f"torch.nn.{name}") for name in ("BatchNorm2d", "InstanceNorm2d", "LayerNorm", "Linear")]
+    assert [(m.weights, m.option) for m in modules if m is not None] == [
+        ("always", "affine"),
+        ("never", "affine"),
+        ("always", "elementwise_affine"),
+        ("always", ""),
+    ]
+
+
 def test_a_module_changes_its_buffers_only_in_training(known: Knowledge) -> None:
     norm = known.module("torch.nn.BatchNorm1d")
     assert norm is not None
-    assert norm.train.mutates == {"buffers": "maybe"}
+    assert norm.train.mutates == {"buffers": "always"}
     assert not norm.eval.mutates
 
 

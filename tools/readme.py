@@ -6,6 +6,7 @@ import io
 import os
 import re
 import sys
+import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -17,13 +18,24 @@ from gradvet.cli import main as gradvet  # noqa: E402  the server of this very c
 _BLOCK = re.compile(
     r"(?<=```console\n)\$ gradvet (?P<command>check examples/.*)\n(?P<output>(?s:.+?))(?=```\n)"
 )
+_STATES = re.compile(r"(?<=```console\n)\$ gradvet states (?P<file>\S+)\n(?P<output>(?s:.+?))(?=```\n)")
+_SAID = re.compile(r" *#   .*\n")
 
 
 def current(text: str) -> str:
     """The readme with the outputs of today; a command that stands there without an output is left alone."""
-    return _BLOCK.sub(
+    text = _BLOCK.sub(
         lambda match: f"$ gradvet {match['command']}\n{_output(match['command'].split())}", text
     )
+    return _STATES.sub(lambda match: f"$ gradvet states {match['file']}\n{_states(match['output'])}", text)
+
+
+def _states(annotated: str) -> str:
+    """What is said of the states of a program that stands there with them."""
+    with tempfile.TemporaryDirectory() as folder:
+        program = Path(folder) / "program.py"
+        program.write_text(_SAID.sub("", annotated), encoding="utf-8")
+        return _output(["states", str(program)])
 
 
 def _output(arguments: list[str]) -> str:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from gradvet.autograd.facts import Facts
+from gradvet.autograd.facts import Expression, Facts
 from gradvet.autograd.run import run
 from gradvet.config import Config
 from gradvet.finding import Finding, Fix, Severity
@@ -87,6 +87,29 @@ def analyze(
             kept[rule.name, diagnostic.span] = diagnostic
     diagnostics = tuple(sorted(kept.values(), key=lambda found: (found.span, found.rule.name)))
     return Analysis(module, diagnostics, module.problems, facts)
+
+
+@dataclass(frozen=True, slots=True)
+class States:
+    """What autograd would hold for every expression of a source that the dry run came to, in its order.
+
+    `expressions` is None when the dry run failed; `limits` are the bounds that it reached.
+    """
+
+    module: Module
+    expressions: Sequence[Expression] | None
+    limits: Sequence[str] = ()
+
+
+def states(source: Source) -> States:
+    """Dry-run autograd over a source and tell what every expression held. Pure; never raises."""
+    module = parse(source)
+    try:
+        facts = run(module, watch=True)
+    except Exception:
+        log.exception("the dry run of %s failed; it has no states", source.path)
+        return States(module, None)
+    return States(module, facts.expressions, facts.limits)
 
 
 def _run(module: Module) -> Facts:

@@ -79,7 +79,7 @@ def why(label: str, tensor: Tensor, skip: ast.AST | None = None) -> tuple[Note, 
     steps = [step for step in chain(tensor.origin) if step[1] is not skip]
     words = "requires grad: " if tensor.requires_grad == YES else ""
     lines = [
-        Note(label if at == 0 else "", f"{words}{text}" if at == 0 else f"← {text}", node)
+        Note(label if at == 0 else "", f"{words}{text}" if at == 0 else text, node)
         for at, (text, node) in enumerate(steps)
     ]
     assumed = [Note("assuming", words) for words in sorted(tensor.assumes)]

@@ -21,7 +21,7 @@ def main() -> int:
     parser.add_argument("--tries", type=int, default=400, help="how hard to make each small; 0: not at all")
     options = parser.parse_args()
     tensors = unknown = missing = raised = 0
-    shown: set[tuple[str, str, str]] = set()
+    shown: set[str] = set()
     with probing(SECONDS) as prober:
         for seed in range(options.seed, options.seed + options.programs):
             found = trial(seed, prober, options.statements)
@@ -29,10 +29,13 @@ def main() -> int:
             unknown += found.judgement.unknown
             missing += found.judgement.missing.total()
             raised += found.observation.failure is not None
-            for fault in sorted(found.faults - shown):
-                shown.add(fault)
+            for fault, words in sorted(found.faults.items()):
+                if words in shown:
+                    continue
                 small = smallest(found, fault, prober, options.tries) if options.tries else found
-                print(report(seed, small), flush=True)
+                if small.faults[fault] not in shown:
+                    print(report(seed, small), flush=True)
+                shown |= {words, small.faults[fault]}
     print(
         f"{options.programs} programs ({raised} raised), {tensors} tensor expressions: "
         f"{len(shown)} kinds of disagreement, {unknown} unknown, {missing} missing"

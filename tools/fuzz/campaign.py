@@ -1,5 +1,6 @@
 """Runs random programs under torch and dry, and makes those small in which the two disagree."""
 
+import re
 from dataclasses import dataclass, replace
 
 from tools.fuzz.generate import Generator
@@ -11,7 +12,8 @@ from tools.probe.judgement import Judgement, judge
 from tools.probe.observed import Observation, Program
 
 STATEMENTS = 14
-CRASH = "crash"
+Fault = tuple[str, str]
+_NUMBER = re.compile(r"\d+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +27,15 @@ class Trial:
     crash: str = ""
 
     @property
-    def faults(self) -> frozenset[tuple[str, str, str]]:
-        """What is wrong, told so that a smaller program may have the same wrong."""
+    def faults(self) -> dict[Fault, str]:
+        """What is wrong, told so that a smaller program may have the same wrong, and each in full."""
         roots = [found for found in self.judgement.contradictions if found.root]
-        found = {(one.field, one.observed, one.said) for one in roots or self.judgement.contradictions}
-        found |= {(alarm.rule, "", "") for alarm in self.alarms}
-        return frozenset(found | ({(CRASH, self.crash, "")} if self.crash else set()))
+        faults = {
+            (one.field, one.observed): f"{one.field} {one.observed} {one.said} {_NUMBER.sub('', one.text)}"
+            for one in roots or self.judgement.contradictions
+        }
+        faults |= {(alarm.rule, "false alarm"): f"{alarm.rule} {alarm.message}" for alarm in self.alarms}
+        return faults | ({("crash", self.crash): self.crash} if self.crash else {})
 
 
 def trial(seed: int, prober: Prober, statements: int = STATEMENTS) -> Trial:
@@ -50,7 +55,7 @@ def examine(program: Program, observation: Observation) -> Trial:
     return Trial(program, observation, judgement, alarms)
 
 
-def smallest(trial: Trial, fault: tuple[str, str, str], prober: Prober, most_tries: int) -> Trial:
+def smallest(trial: Trial, fault: Fault, prober: Prober, most_tries: int) -> Trial:
     """The same fault in a smaller program, which ends as this one did: with or without an exception."""
 
     def holds(text: str) -> bool:

@@ -2,98 +2,131 @@
 
 import ast
 from collections.abc import Callable, Iterator
+from itertools import islice
 
-_BLOCKS = ("body", "orelse", "finalbody")
+Holds = Callable[[str], bool]
+Edit = Callable[[], None]
+
+_BLOCKS = ("body", "orelse", "finalbody", "handlers")
+_PARTS = ("decorator_list", "keywords", "args", "elts", "generators", "ifs", "items", "targets")
+_NEEDED = frozenset({"generators", "items", "targets"})
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_PLAIN = "torch.ones(3, 3)"
 
 
-def shrink(text: str, holds: Callable[[str], bool], most_tries: int = 2000) -> str:
-    """The smallest program found, by taking statements out, unwrapping blocks and simplifying expressions.
+def shrink(text: str, holds: Holds, most_tries: int) -> str:
+    """The smallest program found by taking statements out, unwrapping blocks and simplifying expressions.
 
-    `holds` is asked of every candidate, and of `text` itself it must be true.
+    `holds` is asked of every candidate; of `text` itself it must be true.
     """
-    text = ast.unparse(ast.parse(text))
-    tries = 0
-    progress = True
-    while progress:
-        progress = False
-        for candidate in candidates(text):
-            tries += 1
-            if tries > most_tries:
-                return text
-            if holds(candidate):
-                text, progress = candidate, True
-                break
-    return text
+    search = _Search(ast.unparse(ast.parse(text)), holds, most_tries)
+    before = None
+    while before != search.text:
+        before = search.text
+        search.drop_statements()
+        for edits in (_unwrapped, _without_parts, _smaller_expressions):
+            search.try_each(edits)
+    return search.text
 
 
-def candidates(text: str) -> Iterator[str]:
-    """Programs that are a step smaller, the boldest steps first."""
+class _Search:
+    """The smallest text so far, and how many tries are left."""
+
+    def __init__(self, text: str, holds: Holds, tries: int) -> None:
+        self.text = text
+        self._holds = holds
+        self._left = tries
+
+    def drop_statements(self) -> None:
+        """Take out runs of statements, long ones first, from the end to the start."""
+        size = max(len(list(_statements(ast.parse(self.text)))) // 2, 1)
+        while size:
+            at = len(list(_statements(ast.parse(self.text)))) - size
+            while at > -size:
+                self._take(_without(self.text, range(max(at, 0), at + size)))
+                at -= size
+            size //= 2
+
+    def try_each(self, edits: Callable[[ast.Module], Iterator[Edit]]) -> None:
+        """Try each edit once; after one that holds, go on with those that come after it."""
+        number = 0
+        while self._left > 0:
+            tree = ast.parse(self.text)
+            edit = next(islice(edits(tree), number, None), None)
+            if edit is None:
+                return
+            edit()
+            if not self._take(ast.unparse(tree)):
+                number += 1
+
+    def _take(self, candidate: str) -> bool:
+        """Whether a candidate is smaller, or as small, and holds; then it is the text."""
+        if candidate == self.text or len(candidate) > len(self.text) or self._left <= 0:
+            return False
+        self._left -= 1
+        if not _parses(candidate) or not self._holds(candidate):
+            return False
+        self.text = candidate
+        return True
+
+
+def _statements(node: ast.AST) -> Iterator[tuple[list[ast.stmt], ast.stmt]]:
+    """Each statement with the list that it stands in, in the order of the text."""
+    for name in _BLOCKS:
+        block = getattr(node, name, None)
+        for inner in list(block) if isinstance(block, list) else ():
+            if isinstance(inner, ast.stmt):
+                yield block, inner
+            yield from _statements(inner)
+
+
+def _without(text: str, numbers: range) -> str:
     tree = ast.parse(text)
-    for make in (_without_statements, _unwrapped, _without_parts, _smaller_expressions):
-        for candidate in make(tree):
-            if candidate != text and _parses(candidate):
-                yield candidate
+    for block, statement in list(_statements(tree))[numbers.start : numbers.stop]:
+        block[:] = [other for other in block if other is not statement] or [ast.Pass()]
+    return ast.unparse(tree)
 
 
-def _without_statements(tree: ast.Module) -> Iterator[str]:
-    """Without a run of statements: halves first, single ones last; later ones first."""
-    blocks = list(_statement_lists(tree))
-    widest = max((len(block) for block in blocks), default=0)
-    size = max(widest // 2, 1)
-    while True:
-        for block in blocks:
-            for start in range(len(block) - size, -1, -size):
-                kept = block[:]
-                block[start : start + size] = [] if size < len(block) else [ast.Pass()]
-                yield ast.unparse(tree)
-                block[:] = kept
-        if size == 1:
-            return
-        size //= 2
+def _unwrapped(tree: ast.Module) -> Iterator[Edit]:
+    """The body of a block in the place of the block."""
+    for block, statement in _statements(tree):
+        for name in _BLOCKS:
+            inner = getattr(statement, name, None)
+            if inner and not isinstance(statement, _DEFINITIONS):
+
+                def edit(
+                    block: list[ast.stmt] = block, old: ast.stmt = statement, new: list[ast.stmt] = inner
+                ) -> None:
+                    at = block.index(old)
+                    block[at : at + 1] = new
+
+                yield edit
 
 
-def _unwrapped(tree: ast.Module) -> Iterator[str]:
-    """With the body of a block in the place of the block."""
-    for block in _statement_lists(tree):
-        for at, statement in enumerate(block):
-            for name in _BLOCKS:
-                inner = getattr(statement, name, None)
-                if inner and not isinstance(statement, (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef)):
-                    block[at : at + 1] = inner
-                    yield ast.unparse(tree)
-                    block[at : at + len(inner)] = [statement]
-
-
-def _without_parts(tree: ast.Module) -> Iterator[str]:
-    """Without one decorator, argument, element or the like."""
+def _without_parts(tree: ast.Module) -> Iterator[Edit]:
+    """One decorator, argument, element or the like taken out."""
     for node in ast.walk(tree):
-        for name in ("decorator_list", "keywords", "args", "elts", "items", "targets", "generators", "ifs"):
+        for name in _PARTS:
             parts = getattr(node, name, None)
-            if not isinstance(parts, list) or (len(parts) < 2 and name in ("items", "targets", "generators")):
-                continue
-            for at in range(len(parts) - 1, -1, -1):
-                part = parts.pop(at)
-                yield ast.unparse(tree)
-                parts.insert(at, part)
+            if isinstance(parts, list) and len(parts) > (name in _NEEDED):
+                for at in range(len(parts) - 1, -1, -1):
+                    yield lambda parts=parts, at=at: parts.pop(at)
 
 
-def _smaller_expressions(tree: ast.Module) -> Iterator[str]:
-    """With an expression replaced by one that stands inside it."""
+def _smaller_expressions(tree: ast.Module) -> Iterator[Edit]:
+    """An expression replaced by a plain one, or by one that stands inside it."""
     for node in ast.walk(tree):
         for name, value in ast.iter_fields(node):
-            values = value if isinstance(value, list) else [value]
-            for at, old in enumerate(values):
-                if not isinstance(old, ast.expr) or isinstance(
+            for at, old in enumerate(value if isinstance(value, list) else [value]):
+                if isinstance(old, ast.expr) and not isinstance(
                     getattr(old, "ctx", None), (ast.Store, ast.Del)
                 ):
-                    continue
-                for new in _inside(old):
-                    _put(node, name, value, at, new)
-                    yield ast.unparse(tree)
-                _put(node, name, value, at, old)
+                    for new in (ast.parse(_PLAIN, mode="eval").body, *_inside(old)):
+                        yield lambda node=node, name=name, at=at, new=new: _put(node, name, at, new)
 
 
-def _put(node: ast.AST, name: str, value: object, at: int, new: ast.expr) -> None:
+def _put(node: ast.AST, name: str, at: int, new: ast.expr) -> None:
+    value = getattr(node, name)
     if isinstance(value, list):
         value[at] = new
     else:
@@ -106,14 +139,6 @@ def _inside(node: ast.expr) -> Iterator[ast.expr]:
             yield child
         elif isinstance(child, ast.keyword):
             yield child.value
-
-
-def _statement_lists(tree: ast.AST) -> Iterator[list[ast.stmt]]:
-    for node in ast.walk(tree):
-        for name in (*_BLOCKS, "handlers"):
-            block = getattr(node, name, None)
-            if isinstance(block, list) and block and isinstance(block[0], ast.stmt):
-                yield block
 
 
 def _parses(text: str) -> bool:

@@ -229,7 +229,8 @@ def _condition(some: Sequence[Seen], others: Sequence[Seen]) -> dict[str, str]:
         if theirs <= {"absent", "none"}:
             word, cost = ("given", 2) if len(mine) > 1 else (word, 1)
         best = min(best, (cost, {p: word}), key=lambda b: b[0])
-    return best[1] or _flags(some, others)
+    weak = any("absent" in word for word in best[1].values())
+    return best[1] if best[1] and not weak else _flags(some, others) or best[1]
 
 
 def _flags(some: Sequence[Seen], others: Sequence[Seen]) -> dict[str, str]:

@@ -26,7 +26,7 @@ def measure(name: str) -> tuple[Record | None, list[Seen], list[str]]:
     for case in (*opdb.cases(name), *recipes.cases(name)):
         _add(case, seen, errors)
     met = {(s.case.form, s.ret) for s in seen}
-    for case in opdb.more_cases(name):
+    for case in (*opdb.more_cases(name), *recipes.brief_cases(name)):
         _add(case, seen, errors, brief=True)
         if seen and seen[-1].case is case and (case.form, seen[-1].ret) not in met:
             seen.pop()  # the first of its kind is worth a closer look

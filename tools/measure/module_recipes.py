@@ -154,9 +154,6 @@ nn.MultiheadAttention(4, 2, batch_first=True) <- b3, bm, bm
 nn.MultiheadAttention(4, 2, bias=False) <- b3, b3, b3
 nn.MultiheadAttention(4, 2, dropout=0.5, batch_first=True) <- b3, b3, b3
 nn.MultiheadAttention(4, 2, kdim=4, vdim=4, add_bias_kv=True) <- b3, b3, b3
-nn.MultiheadAttention(4, 2) <- b3, b3, b3, None, False
-nn.MultiheadAttention(4, 2) <- x, x, x, None, False
-nn.MultiheadAttention(4, 2, batch_first=True) <- b3, b3, b3, None, False
 nn.TransformerEncoderLayer(4, 2, 8) <- b3
 nn.TransformerEncoderLayer(4, 2, 8) <- x
 nn.TransformerEncoderLayer(4, 2, 8, batch_first=True) <- b3

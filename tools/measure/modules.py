@@ -20,6 +20,7 @@ from tools.measure.observe import observe
 from tools.measure.seen import Seen
 from tools.measure.signature import given
 
+OPTIONS = ("affine", "elementwise_affine")
 MOST, DRAWN = 8, 40  # calls that are looked at closely, and calls that are drawn from torch's database
 
 
@@ -39,12 +40,14 @@ def measure(name: str) -> tuple[Record | None, list[Seen], list[str]]:
     """The record of a class, the calls behind it, and what went wrong."""
     errors: list[str] = []
     seen: dict[bool, list[Seen]] = {True: [], False: []}
+    option, usual = _option(name)
     weights = []
     for training in (True, False):
-        for module, case in _cases(name, training=training):
+        for module, case, brief in _cases(name, training=training):
             try:
-                seen[training].append(observe(case, brief=len(seen[training]) >= MOST and not case.form))
-                weights.append(any(True for _ in module.parameters()))
+                seen[training].append(observe(case, brief=brief))
+                if getattr(module, option, None) is usual:
+                    weights.append(any(True for _ in module.parameters()))
             except Exception as error:
                 errors.append(head(error))
         if not seen[training]:
@@ -53,6 +56,8 @@ def measure(name: str) -> tuple[Record | None, list[Seen], list[str]]:
     record: Record = {"init": _constructor(name), "train": train}
     if any(weights):
         record["weights"] = answer(weights)
+    if option:
+        record["option"] = option
     differs = {
         key: evaluated.get(key)
         for key in sorted({*train, *evaluated})
@@ -63,11 +68,18 @@ def measure(name: str) -> tuple[Record | None, list[Seen], list[str]]:
     return record, seen[True] + seen[False], errors
 
 
+def _option(name: str) -> tuple[str, Any]:
+    """The option of the constructor that says whether there are parameters, and its default."""
+    init = inspect.signature(getattr(nn, name.rpartition(".")[2]).__init__).parameters
+    return next(((word, init[word].default) for word in OPTIONS if word in init), ("", None))
+
+
 def _name(info: ModuleInfo) -> str:
     return f"torch.nn.{info.module_cls.__name__}"
 
 
-def _cases(name: str, *, training: bool) -> Iterator[tuple[nn.Module, Case]]:
+def _cases(name: str, *, training: bool) -> Iterator[tuple[nn.Module, Case, bool]]:
+    """Instances with their calls, and whether only the outputs are worth a look."""
     cls = getattr(nn, name.rpartition(".")[2])
     for info in cast(list[Any], module_db):
         if info.module_cls is not cls:
@@ -76,12 +88,15 @@ def _cases(name: str, *, training: bool) -> Iterator[tuple[nn.Module, Case]]:
         made = info.module_inputs_func(
             info, device="cpu", dtype=torch.float64, requires_grad=False, training=training
         )
-        for example in itertools.islice(made, DRAWN):
+        for at, example in enumerate(itertools.islice(made, DRAWN)):
             init, forward = example.constructor_input, example.forward_input
+            if not all(t.numel() for t in forward.args if isinstance(t, torch.Tensor)):
+                continue  # without elements there is little to learn
             form = "inplace" if init.kwargs.get("inplace") is True else ""
             module = cls(*init.args, **init.kwargs).double().train(training)
             args, kwargs = tuple(forward.args), dict(forward.kwargs)
-            yield _ready(module, args, kwargs), _case(name, module, args, kwargs, form)
+            brief = at >= MOST and not form
+            yield _ready(module, args, kwargs), _case(name, module, args, kwargs, form), brief
     for line in RECIPES.get(name, ()):
         torch.manual_seed(zlib.crc32(line.encode()))
         form, _, code = line.rpartition("@")
@@ -89,7 +104,7 @@ def _cases(name: str, *, training: bool) -> Iterator[tuple[nn.Module, Case]]:
         scope = MODULES | {"nn": nn} | fixtures()
         module = _evaluated(constructor, scope).double().train(training)
         args = _evaluated(f"({inputs},)", scope)
-        yield _ready(module, args, {}), _case(name, module, args, {}, form)
+        yield _ready(module, args, {}), _case(name, module, args, {}, form), False
 
 
 def _evaluated(code: str, scope: dict[str, Any]) -> Any:

@@ -202,7 +202,7 @@ def _form(name: str, kinds: Mapping[str, str]) -> str:
             if kinds.get(parameter) == kind:
                 return form
     for parameter, names in GIVEN.items():
-        if base in names and kinds.get(parameter, "none") != "none":
+        if base in names and "masked" not in name and kinds.get(parameter, "none") != "none":
             return parameter
     return NUMBER if any(kinds.get(p) == NUMBER for p in number_parameters(name)) else ""
 

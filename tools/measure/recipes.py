@@ -37,6 +37,7 @@ class Recipe:
 
     name: str
     form: str
+    brief: bool
     code: str
     tree: ast.stmt
 
@@ -54,8 +55,12 @@ def index() -> dict[str, list[Recipe]]:
 
 def cases(name: str) -> Iterator[Case]:
     """The calls that the list holds for a public name."""
-    for recipe in index().get(name, []):
-        yield _case(recipe)
+    yield from (_case(r) for r in index().get(name, []) if not r.brief)
+
+
+def brief_cases(name: str) -> Iterator[Case]:
+    """Those calls in the list of which only the outputs are looked at."""
+    yield from (_case(r) for r in index().get(name, []) if r.brief)
 
 
 @cache
@@ -67,12 +72,14 @@ def number_parameters(name: str) -> frozenset[str]:
 
 def _recipe(text: str) -> Recipe:
     form, name = "", ""
+    brief = text.startswith("~ ")
+    text = text.removeprefix("~ ")
     if text.startswith("@"):
         form, _, text = text[1:].partition(" ")
     if " :: " in text:
         name, _, text = text.partition(" :: ")
     tree = ast.parse(text).body[0]
-    return Recipe(name or _subject(tree), form, text, tree)
+    return Recipe(name or _subject(tree), form, brief, text, tree)
 
 
 def _subject(tree: ast.stmt) -> str:

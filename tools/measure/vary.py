@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from tools.measure.copies import Case, Prepare, transposed, walk
+from tools.measure.copies import Case, Prepare, carries, fresh, transposed, walk
 from tools.measure.execute import Run, attempt, run
 
 Change = Callable[[torch.Tensor], torch.Tensor]
@@ -21,7 +21,7 @@ def varied(case: Case, grads: Collection[str], *, shapes: bool) -> Iterator[Run]
     yield from _runs(single, grads)
     with torch.backends.mkldnn.flags(enabled=False):  # its kernels are nodes of their own
         yield from _runs(single, grads)
-    for change in (_row, _batched, _pair) if shapes else ():
+    for change in (_row, _batched, _pair) if shapes and not _indexed(case) else ():
         yield from _runs(case, grads, _changing(change))
         yield from _runs(single, grads, _changing(change))
 
@@ -55,6 +55,11 @@ def _runs(case: Case, grads: Collection[str], prepare: Prepare | None = None) ->
 
 def _changing(change: Change) -> Prepare:
     return lambda tensor, _: change(tensor)
+
+
+def _indexed(case: Case) -> bool:
+    """Whether there are whole numbers among the inputs: not every kernel checks that they stay within bounds."""
+    return any(not carries(t) and t.dtype is not torch.bool for _, t in fresh(case).tensors)
 
 
 def _to_single(tensor: torch.Tensor) -> torch.Tensor:

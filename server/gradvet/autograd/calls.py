@@ -192,7 +192,7 @@ def call_function(
         raise OutOfSteps
     if len(m.frames) > MOST_CALLS_DEEP or _recursion(m, node):
         m.cut_short = True
-        m.vague.update(ast.walk(node))  # what its expressions hold down there is not seen
+        m.unseen(node)
         return unknown_call(m, call, f"the result of `{name}`, which was called too deep")
     if m.alone and len(m.frames) > 1 and _tells_nothing(m, function, call):
         return unknown_call(m, call, f"the result of `{name}`, called with nothing known")

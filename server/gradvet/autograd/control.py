@@ -19,6 +19,7 @@ from gradvet.autograd.values import (
     Method,
     Number,
     Opaque,
+    OwnModule,
     Ref,
     Sequence,
     Text,
@@ -45,7 +46,7 @@ def truth(m: Machine, value: Value) -> int:
         return YES if value.value else NO
     if kind is Tuple:
         return YES if value.items else NO
-    if kind in (Function, Bound, Class, Method):
+    if kind in (Function, Bound, Class, Method, OwnModule):
         return YES
     if kind is Ref:
         content = m.cells.get(value.address)

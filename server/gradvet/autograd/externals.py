@@ -39,7 +39,7 @@ _RENAMED = (
     ("torch.nn.parameter.", "torch.nn."),
     ("torch.optim.", "torch.optim."),
 )
-_INTO_NUMPY = (
+INTO_NUMPY = (
     "numpy.", "matplotlib.", "sklearn.", "seaborn.", "pandas.", "scipy.", "cv2.", "PIL.", "skimage.", "plotly.",
 )  # fmt: skip
 _NUMPY_SAFE = {
@@ -86,7 +86,7 @@ def call_external(m: Machine, name: str, call: Call) -> Value:
         made = _torch(m, name, call)
         if made is not None:
             return made
-    elif name.startswith(_INTO_NUMPY):
+    elif name.startswith(INTO_NUMPY):
         return _numpy(m, name, call)
     elif name.startswith(("math.", "random.")):
         return _math(m, name, call)

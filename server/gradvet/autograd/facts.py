@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gradvet.autograd.events import Event
+from gradvet.syntax.parse import Module
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +22,47 @@ class ExpressionState:
 
 
 @dataclass(frozen=True, slots=True)
+class AutogradState:
+    """What torch would tell of a tensor: `yes`, `no` or `maybe`, and the names that its grad_fn may have.
+
+    None is among the names where there may be no grad_fn, `*` stands for any name. `assumes` is what
+    has to be true of the unknown parts of the program.
+    """
+
+    requires_grad: str
+    is_leaf: str
+    is_view: str
+    is_inference: str
+    grad_fn: tuple[str | None, ...]
+    assumes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """Any expression that was run, joined over every visit.
+
+    `kind` is one of the words in `kinds`, `unknown` too when the visits were of several kinds; `reason`
+    then tells why. `grad_mode` are the modes it was run in. Tensors and arrays that may share storage
+    have a number of `storage` in common; `*` is any number.
+    """
+
+    node: ast.expr
+    kind: str
+    grad_mode: tuple[str, ...]
+    storage: tuple[int | str, ...] = ()
+    state: AutogradState | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Facts:
-    """The outcome of a run."""
+    """The outcome of a run; `expressions` are there only when it was watched.
+
+    Events may have happened in modules that are only `imported`; states are those of the analysed one.
+    """
 
     events: Sequence[Event]
     states: Mapping[ast.AST, ExpressionState]
     limits: Sequence[str] = ()
+    expressions: Sequence[Expression] = ()
+    imported: Sequence[Module] = ()

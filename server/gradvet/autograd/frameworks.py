@@ -9,6 +9,9 @@ MODULE_MAKERS = (
 )
 """Calls of these names give a module whose parameters train (the packages' own documentation)."""
 
+FRAMEWORKS = ("functorch", "lightning", "pytorch_lightning", "torchvision", "transformers")
+"""Packages whose classes and functions the machine knows by their names alone."""
+
 LIGHTNING_BACKWARD = ("training_step",)
 """Methods of a LightningModule on whose result the framework runs backward (Lightning's docs, LightningModule)."""
 

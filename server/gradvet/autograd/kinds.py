@@ -2,12 +2,12 @@
 
 from typing import Any
 
+from gradvet.autograd.domain import Tensor
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.values import (
     Array,
     Const,
     Dict,
-    Each,
     External,
     Instance,
     Layer,
@@ -15,13 +15,12 @@ from gradvet.autograd.values import (
     Number,
     Opaque,
     Range,
+    Ref,
     Sequence,
     Tuple,
     Unknown,
     Value,
-    refs,
 )
-from gradvet.autograd.domain import Tensor
 
 TENSOR = "tensor"
 MODULE = "module"
@@ -31,7 +30,7 @@ NUMBER = "number"
 OTHER = "other"
 UNKNOWN = "unknown"
 
-_KINDS = {
+_KINDS: dict[type, str] = {
     Tensor: TENSOR,
     Layer: MODULE,
     Sequence: CONTAINER,
@@ -42,25 +41,69 @@ _KINDS = {
     Number: NUMBER,
     Opaque: UNKNOWN,
     Unknown: UNKNOWN,
-    Method: UNKNOWN,  # it is looked at and not called, so it may be a plain attribute
+    Method: UNKNOWN,  # nothing calls it here, so it may be a plain attribute
     type(None): UNKNOWN,
 }
-_NUMBERS = ("int", "float", "complex", "bool")
-_OPEN_BASES = ("Tensor", "Parameter")
+_NUMBERS = {"int", "float", "complex", "bool"}
+_KNOWN_PACKAGES = {"builtins", "torch", "numpy", "gradvet"}
+_FLAGS_AND_CONSTANTS = {"backends", "version", "e", "nan", "inf", "pi", "euler_gamma"}
+_PLAIN_BASES = ("torch.", "abc.", "builtins.object", "typing.Protocol", "typing.Generic")
+_TENSOR_BASES = {"Tensor", "Parameter"}
 
 
 def kinds_of(m: Machine, value: Value) -> set[str]:
     """The kinds of thing that a value may be."""
-    return {_kind(m, atom) for atom in m.alternatives(value)}
+    return {_kind(m, _content(m, atom)) for atom in m.alternatives(value)}
 
 
 def reason_of(m: Machine, value: Value) -> str:
-    """Why a value is not known, as far as anybody can tell."""
-    contents = (content_of(m, atom) for atom in m.alternatives(value))
-    return next((c.reason for c in contents if isinstance(c, (Opaque, Unknown)) and c.reason), "")
+    """Why a value is not known, where that can be told."""
+    for atom in m.alternatives(value):
+        content = _content(m, atom)
+        if isinstance(content, (Opaque, Unknown)) and content.reason:
+            return content.reason
+        if isinstance(content, External) and _kind(m, content) == UNKNOWN:
+            return f"`{content.name}`, which is not in this file"
+    return ""
 
 
-def content_of(m: Machine, atom: Value) -> Any:
-    """What a value is: itself, or the object on the heap that it refers to."""
-    address = getattr(atom, "address", None)
-    return m.cells.get(address) if any(True for _ in refs(atom)) else atom
+def storage_of(m: Machine, value: Value) -> frozenset[int]:
+    """The storages that an array may share with tensors."""
+    contents = [_content(m, atom) for atom in m.alternatives(value)]
+    return frozenset[int]().union(*(c.storage for c in contents if isinstance(c, Array)))
+
+
+def _content(m: Machine, atom: Value) -> Any:
+    """The object that an atom refers to, or the atom itself."""
+    return m.cells.get(atom.address) if type(atom) is Ref else atom
+
+
+def _kind(m: Machine, content: Any) -> str:
+    kind = type(content)
+    if kind is Const:
+        return NUMBER if content.kind in _NUMBERS else OTHER
+    if kind is Instance:
+        return _kind_of_instance(m, content)
+    if kind is External:
+        return _kind_of_external(content.name)
+    return _KINDS.get(kind, OTHER)
+
+
+def _kind_of_instance(m: Machine, instance: Instance) -> str:
+    """An instance of a class of the file; what it inherits from elsewhere may make it anything."""
+    info = m.classes[instance.owner]
+    if info.is_module:
+        return MODULE
+    plain = all(
+        name.startswith(_PLAIN_BASES) and name.rpartition(".")[2] not in _TENSOR_BASES
+        for name in info.external
+    )
+    return OTHER if plain and not info.unknown_base else UNKNOWN
+
+
+def _kind_of_external(name: str) -> str:
+    """Functions, classes and modules of the packages that are known; what others hold is not."""
+    first, *rest = name.split(".")
+    if rest and (first not in _KNOWN_PACKAGES or not _FLAGS_AND_CONSTANTS.isdisjoint(rest)):
+        return UNKNOWN
+    return OTHER

@@ -34,7 +34,8 @@ class Module(NamedTuple):
 
     name: str
     init: tuple[str, ...]  # parameters of the constructor
-    weights: Answer  # it owns parameters
+    weights: Answer  # it owns parameters, unless `option` says otherwise
+    option: str  # the argument of the constructor that gives or takes the parameters: `affine`
     train: Op
     eval: Op
 
@@ -93,6 +94,7 @@ class Knowledge:
             qualified,
             tuple(record.get("init", ())),
             record.get("weights", "never"),
+            record.get("option", ""),
             _op(qualified, record["train"]),
             _op(
                 qualified,

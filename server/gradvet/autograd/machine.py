@@ -156,7 +156,9 @@ class Machine:
         self.scope_infos: dict[ast.AST, ScopeInfo] = {}
         self._scopes: dict[tuple[int, int], int] = {}
         self.judge: Any = None
-        self.star_imports: list[str] = []
+        self.star_imports: dict[int, list[str]] = {}
+        self.imports: Any = None
+        self.stand_ins: dict[ast.AST, ast.AST] = {}
         self.defined: dict[ast.AST, Value] = {}
         self._addresses: dict[tuple[int, int, str], int] = {}
         self._contexts: dict[tuple[int, int], int] = {}
@@ -272,8 +274,9 @@ class Machine:
         return self._context_of.get(address & ~1, 0)
 
     def site_of(self, address: int) -> ast.AST | None:
-        """The node that made what lies at an address."""
-        return self._site_of.get(address & ~1)
+        """The node that made what lies at an address; None when it stands in a module that is only imported."""
+        site = self._site_of.get(address & ~1)
+        return site if site is None or self.imports is None or self.imports.holds(site) else None
 
     def new(self, site: ast.AST, content: Any, tag: str = "") -> Ref:
         """Put a new object on the heap."""
@@ -398,6 +401,10 @@ class Machine:
         """Remember that an expression held this state, among others."""
         known = self.states.get(node)
         self.states[node] = state if known is None else join_tensors(known, state)
+
+    def unseen(self, node: ast.AST) -> None:
+        """Remember that what is in a node also held what this run does not see."""
+        self.vague.update(ast.walk(node))
 
     def block(self, statements: list[ast.stmt]) -> bool:
         """Run statements; whether the end is reached."""

@@ -18,23 +18,32 @@ def lookup(m: Machine, name: str) -> Value:
         value = m.cells.get((frame.scope, name))
         if value is not None:
             return value
-    scope = m.scope_parents.get(frame.scope, 0) if name not in frame.info.globals else m.global_scope
+    outside = name in frame.info.globals
+    scope = globals_of(m, frame.scope) if outside else m.scope_parents.get(frame.scope, 0)
     while scope:
         value = m.cells.get((scope, name))
         if value is not None:
             return value
         scope = m.scope_parents.get(scope, 0)
-    for module in reversed(m.star_imports):
+    stars = m.star_imports.get(globals_of(m, frame.scope), ()) if m.star_imports else ()
+    for module in reversed(stars):
         if name not in _BUILTINS or (module == "numpy" and name in _SHADOWED_BY_NUMPY):
             return External(f"{module}.{name}")
     known = _BUILTINS.get(name) or _DUNDERS.get(name)
     return known if known is not None else Unknown(f"`{name}` is not defined here")
 
 
+def globals_of(m: Machine, scope: int) -> int:
+    """The scope of the module that a scope stands in."""
+    while outer := m.scope_parents.get(scope, 0):
+        scope = outer
+    return scope
+
+
 def home(m: Machine, frame: Frame, name: str) -> int:
     """The scope in which an assignment to the name binds it."""
     if name in frame.info.globals:
-        return m.global_scope
+        return globals_of(m, frame.scope)
     if name in frame.info.outer:
         scope = m.scope_parents.get(frame.scope, 0)
         while scope:

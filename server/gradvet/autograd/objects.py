@@ -25,6 +25,7 @@ from gradvet.autograd.values import (
     Number,
     Opaque,
     Optimizer,
+    OwnModule,
     Range,
     Ref,
     Sequence,
@@ -62,6 +63,8 @@ def get_attribute(m: Machine, value: Value, name: str, node: ast.AST, *, called:
     if kind is External:
         full = f"{value.name}.{name}"
         return Number("float") if full in _MATH_CONSTANTS else External(full)
+    if kind is OwnModule:
+        return m.imports.attribute(m, value, name)
     if kind is Union or kind is Each:
         if m.tensor(value) is not None:
             return tensors.attribute(m, value, name, node)
@@ -204,6 +207,8 @@ def set_attribute(m: Machine, value: Value, name: str, new: Value, node: ast.AST
                 m.write_cell(atom, name, new, certain=False)
     elif kind is Class:
         m.store.set((value.address, name), new)
+    elif kind is OwnModule:
+        m.store.set((value.scope, name), new)
 
 
 # -- items
@@ -238,7 +243,7 @@ def get_item(m: Machine, value: Value, key: Value, node: ast.AST) -> Value:
             case Array():
                 return value
             case Range():
-                return content.element
+                return value if type(key) is Slice else content.element
             case Opaque():
                 return child(m, value, _key_name(key), node)
         return Unknown("an item of something unknown")
@@ -486,6 +491,9 @@ def assign(
     match target:
         case ast.Name(id=name):
             bind(m, name, value)
+            state = m.tensor(value)
+            if state is not None:
+                m.note(target, state)
         case ast.Tuple(elts=targets) | ast.List(elts=targets):
             _unpack(m, targets, value, node)
         case ast.Starred(value=inner):

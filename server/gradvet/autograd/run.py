@@ -7,9 +7,11 @@ from functools import partial
 from gradvet.autograd import expressions, python_calls, statements, torch_calls  # noqa: F401  they register themselves
 from gradvet.autograd.calls import Call, ClassInfo, call_function, call_value, find_in_class
 from gradvet.autograd.domain import ANY_FN, GRAD, MAYBE, NO_GRAD, Origin, Tensor
+from gradvet.autograd.expressions_seen import WatchedMachine
 from gradvet.autograd.facts import Facts
 from gradvet.autograd.frameworks import LIGHTNING_BACKWARD, LIGHTNING_NO_GRAD
 from gradvet.autograd.graph import backward, held_tensors
+from gradvet.autograd.imports import Imports
 from gradvet.autograd.judge import Judge
 from gradvet.autograd.layers import as_module
 from gradvet.autograd.machine import MODE, Frame, Loop, Machine, OutOfSteps
@@ -29,24 +31,40 @@ from gradvet.autograd.values import (
     join,
 )
 from gradvet.autograd.verdicts import conclude
+from gradvet.syntax.packages import Read
 from gradvet.syntax.parse import Module
+from gradvet.syntax.together import Together
 
 _PASSES_OVER_METHODS = 2
 
 
-def run(module: Module) -> Facts:
-    """Dry-run autograd over a module. Bounds that were reached are told in `limits`."""
-    m = Machine(module.tree)
+def run(module: Module, *, watch: bool = False, read: Read | None = None) -> Facts:
+    """Dry-run autograd over a module. Bounds that were reached are told in `limits`.
+
+    A run that is watched also tells what each expression held that was no tensor; it takes longer.
+    `read` gives the texts of other modules of the project, which are run when they are imported.
+    """
+    m = WatchedMachine(module.tree) if watch else Machine(module.tree)
     judge = m.judge = Judge(m)
     info = m.info(module.tree)
     info.keeps_locals = True
     m.global_scope = m.scope(0, module.tree, 0)
     m.frames.append(Frame(module.tree, info, m.global_scope, 0, m.store.mark()))
+    if read is not None:
+        m.imports = Imports(module, m.global_scope, read)
     _bounded(m, lambda: m.block(module.tree.body))
     m.module_mode = m.mode if not m.cut_short else GRAD
     _unreached(m, module.tree)
-    conclude(m, judge, module)
-    return Facts(m.events, States(m.states, m.vague), tuple(m.limits))
+    imported = m.imports.others if m.imports is not None else []
+    conclude(m, judge, Together(module, imported) if imported else module)
+    seen = m.expressions() if isinstance(m, WatchedMachine) else ()
+    states = m.states if not imported else _own_states(m, module)
+    return Facts(m.events, States(states, m.vague), tuple(m.limits), seen, imported)
+
+
+def _own_states(m: Machine, module: Module) -> dict[ast.AST, Tensor]:
+    """The states of the expressions of the module itself."""
+    return {node: state for node, state in m.states.items() if module.holds(m.stand_ins.get(node, node))}
 
 
 def _bounded(m: Machine, work: Callable[[], object]) -> None:
@@ -111,6 +129,8 @@ def _speaks_of_torch(m: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef) -
         if type(bound) is External and bound.name.startswith(("torch", "numpy", "functorch")):
             return True
         if type(bound) is Class and bound.address in m.classes and m.classes[bound.address].is_module:
+            return True
+        if type(bound) is OwnModule or (type(bound) is Function and not m.imports_only(bound.node)):
             return True
     return False
 

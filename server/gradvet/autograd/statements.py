@@ -12,7 +12,7 @@ from gradvet.autograd.events import ModeStatement
 from gradvet.autograd.expressions import defaults_of
 from gradvet.autograd.loops import run_for, run_while
 from gradvet.autograd.machine import EXECUTE, Machine
-from gradvet.autograd.names import bind, unbind
+from gradvet.autograd.names import bind, globals_of, unbind
 from gradvet.autograd.objects import assign, delete_item, get_attribute, get_item
 from gradvet.autograd.operators import in_place
 from gradvet.autograd.store import Delta
@@ -59,7 +59,9 @@ def _aug_assign(m: Machine, node: ast.AugAssign) -> bool:
     target = node.target
     match target:
         case ast.Name():
-            current = m.eval(ast.copy_location(ast.Name(target.id, ast.Load()), target))
+            name = ast.copy_location(ast.Name(target.id, ast.Load()), target)
+            m.stand_ins[name] = target
+            current = m.eval(name)
             result = in_place(m, node, node.op, current, m.eval(node.value))
             bind(m, target.id, result)
         case ast.Attribute():
@@ -201,21 +203,24 @@ def _delete(m: Machine, node: ast.Delete) -> bool:
 @executes(ast.Import)
 def _import(m: Machine, node: ast.Import) -> bool:
     for alias in node.names:
-        if alias.asname:
-            bind(m, alias.asname, External(alias.name))
-        else:
-            bind(m, alias.name.partition(".")[0], External(alias.name.partition(".")[0]))
+        first = alias.name.partition(".")[0]
+        own = m.imports and m.imports.module(m, alias.name, first=not alias.asname)
+        bind(m, alias.asname or first, own or External(alias.name if alias.asname else first))
     return True
 
 
 @executes(ast.ImportFrom)
 def _import_from(m: Machine, node: ast.ImportFrom) -> bool:
     module = "." * node.level + (node.module or "")
+    own = m.imports and m.imports.taken(m, node)
     for alias in node.names:
-        if alias.name == "*":
-            m.star_imports.append(module)
-            continue
-        bind(m, alias.asname or alias.name, External(f"{module}.{alias.name}"))
+        if alias.name != "*":
+            value = m.imports.member(m, own, alias.name) if own else External(f"{module}.{alias.name}")
+            bind(m, alias.asname or alias.name, value)
+        elif own:
+            m.imports.star(m, own)
+        else:
+            m.star_imports.setdefault(globals_of(m, m.frames[-1].scope), []).append(module)
     return True
 
 

@@ -93,6 +93,14 @@ class External(NamedTuple):
     name: str
 
 
+class OwnModule(NamedTuple):
+    """A module of the project, by the scope of its globals; `place` is where the modules of a package lie."""
+
+    scope: int
+    name: str
+    place: str | None = None
+
+
 class Method(NamedTuple):
     """A method of a value that the interpreter itself knows, such as `tensor.detach`."""
 

@@ -73,7 +73,9 @@ def _cut(line: str, skip: int) -> str:
 
 
 def _notes(entry: Entry, paint: Paint) -> Iterator[str]:
-    rows = [(note.label, _placed(note, entry.place.row)) for note in entry.notes]
+    rows = [
+        (note.label, ("" if note.label else "← ") + _placed(note, entry.place.row)) for note in entry.notes
+    ]
     titles = max((_width(fix.title) for fix in entry.fixes), default=0)
     for number, fix in enumerate(entry.fixes):
         effect = f"{fix.applicability}: {fix.effect}" if fix.effect else fix.applicability

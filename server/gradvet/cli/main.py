@@ -19,6 +19,34 @@ exit status:
   2  something could not be checked: no such path, unreadable file, bad settings
 """
 
+_STATES = """\
+Dry-run autograd over a Python file and print what it would hold for every expression, joined over every
+time that the expression is run.
+
+The text is the source. Below each line, comments tell the states of the expressions that begin there, where
+they differ from what was said before. Numbers in brackets are assumptions, which stand at the end.
+
+In JSON, an array with an object for each expression that the dry run came to:
+  line, column, end_line, end_column
+              where it stands, as Python's `ast` counts: lines from 1, columns from 0 in bytes of UTF-8
+  text        its source
+  kind        tensor, module (of torch.nn), ndarray, container (of other values, or iterated over), number (bool
+              and numpy's scalars included), other, or unknown: also where visits are of several kinds
+For a tensor also:
+  requires_grad, is_leaf, is_view, is_inference
+              yes, no, or maybe
+  grad_fn     the names that are possible, null where there may be none; "*" is any name
+  grad_mode   those it is run in: grad, no_grad, inference
+  storage     group numbers: tensors and arrays that may share storage have one in common; "*" is any.
+              What comes from outside the file is taken not to share. An ndarray has this key too
+  assumes     what has to be true of what is not in the file
+
+exit status:
+  0  the states were printed
+  1  they were printed, but parts of the file do not parse and are left out
+  2  the file could not be read
+"""
+
 
 def main(arguments: Sequence[str] | None = None, *, serve: Callable[[], None]) -> int:
     """Run the command line; gives the exit status. `serve` is what `gradvet server` does."""
@@ -43,6 +71,10 @@ def _run(options: argparse.Namespace, serve: Callable[[], None]) -> int:
             from gradvet.cli.check import check
 
             return check(options)
+        case "states":
+            from gradvet.cli.states import show_states
+
+            return show_states(options)
         case "explain" if options.rule is not None:
             from gradvet.cli.explain import explain
 
@@ -67,6 +99,14 @@ def _parser() -> argparse.ArgumentParser:
             "check",
             help="find bugs",
             description=_CHECK,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+    )
+    _add_states(
+        commands.add_parser(
+            "states",
+            help="print what autograd would hold for every expression of a file",
+            description=_STATES,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
     )
@@ -140,6 +180,16 @@ def _add_check(parser: argparse.ArgumentParser) -> None:
         "--verbose",
         action="store_true",
         help="tell which settings are used, how long each file takes, and where a failure came from",
+    )
+
+
+def _add_states(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", type=Path, metavar="FILE", help="a Python file")
+    parser.add_argument(
+        "--output-format",
+        choices=("text", "json"),
+        default="text",
+        help="the source with comments below its lines (default), or a JSON array",
     )
 
 

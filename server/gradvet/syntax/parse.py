@@ -42,6 +42,10 @@ class Module:
         """The text with its comments and strings masked, offset for offset; blank where it was left out."""
         return skeleton(self.healed)
 
+    def holds(self, node: ast.AST) -> bool:
+        """Whether a node is one of this tree."""
+        return node in self.parents or node is self.tree
+
     def text(self, node: ast.AST) -> str:
         """The source text of a node."""
         return self.source[self.source.span(node)]
