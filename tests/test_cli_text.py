@@ -61,7 +61,7 @@ train.py:41:9: warning[graph-retained] `total` keeps the graph
    41 |         total += loss
       |         ^^^^^^^^^^^^^
    why   `loss` requires grad: `criterion(out, y)` line 37
-         parameters of `Net`, line 12
+         ← parameters of `Net`, line 12
    held  by `total`, made before the loop (line 30)
    cut   on this line
          and here as well

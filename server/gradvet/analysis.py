@@ -3,17 +3,21 @@
 import ast
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
 
+from gradvet.autograd.events import Event
 from gradvet.autograd.facts import Expression, Facts
+from gradvet.autograd.imports import texts_imported
 from gradvet.autograd.run import run
 from gradvet.config import Config
-from gradvet.finding import Finding, Fix, Severity
+from gradvet.finding import Finding, Fix, Note, Severity
 from gradvet.rules import Rule, all_rules
+from gradvet.syntax.packages import Read, seen_from
 from gradvet.syntax.parse import Module, Problem, parse
 from gradvet.syntax.place import is_block, place
 from gradvet.syntax.suppress import Suppressions
+from gradvet.syntax.together import elsewhere
 from gradvet.text import Edit, Source, Span
 
 log = logging.getLogger(__name__)
@@ -50,11 +54,17 @@ class Analysis:
     diagnostics: tuple[Diagnostic, ...]
     problems: tuple[Problem, ...]
     facts: Facts
+    read_paths: frozenset[str] = frozenset()
+    """The files of the project that were asked for, whether they are there or not: what the answer rests on."""
 
     @property
     def source(self) -> Source:
         """The text that was analysed."""
         return self.module.source
+
+    def elsewhere(self, node: ast.AST | None) -> str | None:
+        """Where a node stands that is not in this source: `line 12 of models/net.py`."""
+        return None if node is None else _elsewhere(self.module, self.facts, node)
 
     def edits(self, fix: Fix) -> Sequence[Edit]:
         """The edits of one of this analysis's fixes."""
@@ -64,7 +74,7 @@ class Analysis:
 def analyze(
     source: Source,
     config: Config = Config(),
-    read: Callable[[str], str | None] | None = None,
+    read: Read | None = None,
 ) -> Analysis:
     """Dry-run autograd over a source and let every chosen rule look at what it did.
 
@@ -72,11 +82,12 @@ def analyze(
     on nothing else: no clock, no disk, no environment.
     """
     module = parse(source)
-    facts = _run(module)
+    asked: dict[str, str | None] = {}
+    facts = _run(module, read and _remembering(read, asked))
     hidden = Suppressions.of(module)
     kept: dict[tuple[str, Span], Diagnostic] = {}
-    for rule, finding in _findings(source, facts, config):
-        diagnostic = _diagnostic(module, rule, finding)
+    for rule, finding in _findings(module, facts, config):
+        diagnostic = _diagnostic(module, facts, rule, finding)
         if any(
             hidden.hides(rule.name, rule.family, row) for row in _rows(module, finding.node, diagnostic.span)
         ):
@@ -86,7 +97,18 @@ def analyze(
         if other is None or _badness(diagnostic) < _badness(other):
             kept[rule.name, diagnostic.span] = diagnostic
     diagnostics = tuple(sorted(kept.values(), key=lambda found: (found.span, found.rule.name)))
-    return Analysis(module, diagnostics, module.problems, facts)
+    return Analysis(module, diagnostics, module.problems, facts, frozenset(asked))
+
+
+def _remembering(read: Read, asked: dict[str, str | None]) -> Read:
+    """A reader that asks for each path once and notes that it did."""
+
+    def text(path: str) -> str | None:
+        if path not in asked:
+            asked[path] = read(path)
+        return asked[path]
+
+    return text
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,28 +123,35 @@ class States:
     limits: Sequence[str] = ()
 
 
-def states(source: Source) -> States:
-    """Dry-run autograd over a source and tell what every expression held. Pure; never raises."""
+def states(source: Source, read: Read | None = None) -> States:
+    """Dry-run autograd over a source and tell what every expression held. Pure, as `analyze`; never raises."""
     module = parse(source)
     try:
-        facts = run(module, watch=True)
+        facts = run(module, watch=True, read=read)
     except Exception:
         log.exception("the dry run of %s failed; it has no states", source.path)
         return States(module, None)
     return States(module, facts.expressions, facts.limits)
 
 
-def _run(module: Module) -> Facts:
+def _run(module: Module, read: Read | None) -> Facts:
     """What the engine found out; nothing when it failed, and nothing where torch is never spoken of."""
-    if "torch" in module.healed:
-        try:
-            return run(module)
-        except Exception:
-            log.exception("the dry run of %s failed; it has no findings", module.source.path)
+    try:
+        if _concerns_torch(module, read):
+            return run(module, read=read)
+    except Exception:
+        log.exception("the dry run of %s failed; it has no findings", module.source.path)
     return Facts((), {})
 
 
-def _findings(source: Source, facts: Facts, config: Config) -> Iterator[tuple[Rule, Finding]]:
+def _concerns_torch(module: Module, read: Read | None) -> bool:
+    """Whether a module, or one that it imports, speaks of torch."""
+    if "torch" in module.healed:
+        return True
+    return read is not None and any("torch" in text for text in texts_imported(module, read))
+
+
+def _findings(module: Module, facts: Facts, config: Config) -> Iterator[tuple[Rule, Finding]]:
     """What the chosen rules say, in the order of the events. A rule that fails says no more."""
     failed: set[str] = set()
     listeners: dict[type, list[Rule]] = defaultdict(list)
@@ -135,21 +164,58 @@ def _findings(source: Source, facts: Facts, config: Config) -> Iterator[tuple[Ru
             if rule.name in failed:
                 continue
             try:
-                found = [(rule, finding) for finding in rule.check(event)]
+                found = [
+                    (rule, here)
+                    for finding in rule.check(event)
+                    if (here := _told_here(module, facts, event, finding)) is not None
+                ]
             except Exception:
                 failed.add(rule.name)
                 log.exception(
-                    "the rule %s failed on %s; findings of it may be missing", rule.name, source.path
+                    "the rule %s failed on %s; findings of it may be missing", rule.name, module.source.path
                 )
             else:
                 yield from found
 
 
-def _diagnostic(module: Module, rule: Rule, finding: Finding) -> Diagnostic:
-    notes = tuple(
-        RelatedPlace(note.label, note.text, None if note.node is None else place(module, note.node))
-        for note in finding.notes
-    )
+_ONLY_TOLD = frozenset({"evidence", "holder_node", "loss", "owner"})
+"""Nodes of events that are spoken of and never changed."""
+
+
+def _told_here(module: Module, facts: Facts, event: Event, finding: Finding) -> Finding | None:
+    """A finding as far as it concerns this module: not in others, and no fix that would have to change another."""
+    if not facts.imported:
+        return finding
+    if elsewhere(module, facts.imported, finding.node) is not None:
+        return None
+    for part in fields(event):
+        node = getattr(event, part.name)
+        if isinstance(node, ast.AST) and part.name not in _ONLY_TOLD:
+            if elsewhere(module, facts.imported, node) is not None:
+                return replace(finding, fixes=())
+    return finding
+
+
+def _elsewhere(module: Module, facts: Facts, node: ast.AST) -> str | None:
+    other = elsewhere(module, facts.imported, node)
+    if other is None:
+        return None
+    row, _ = other.source.row_column(place(other, node).start)
+    return f"line {row} of {seen_from(module.source.path, other.source.path)}"
+
+
+def _related(module: Module, facts: Facts, note: Note) -> RelatedPlace:
+    if note.node is None:
+        return RelatedPlace(note.label, note.text, None)
+    where = _elsewhere(module, facts, note.node)
+    if where is None:
+        return RelatedPlace(note.label, note.text, place(module, note.node))
+    text = f"{note.text} {where}" if note.text.endswith("`") else f"{note.text} ({where})"
+    return RelatedPlace(note.label, text, None)
+
+
+def _diagnostic(module: Module, facts: Facts, rule: Rule, finding: Finding) -> Diagnostic:
+    notes = tuple(_related(module, facts, note) for note in finding.notes)
     severity = finding.severity or rule.severity
     return Diagnostic(rule, severity, place(module, finding.node), finding.message, notes, finding.fixes)
 

@@ -109,3 +109,10 @@ def operation(node: ast.AST) -> str:
         case ast.Call(func=ast.Attribute(attr=name)) | ast.Call(func=ast.Name(id=name)):
             return f"`{name}`"
     return code(node)
+
+
+def operations(nodes: tuple[ast.AST, ...]) -> str:
+    """The names of a few ops, in the order of the source: `softmax` and `matmul`."""
+    ordered = sorted(nodes, key=lambda node: (getattr(node, "lineno", 0), getattr(node, "col_offset", 0)))
+    names = list(dict.fromkeys(operation(node) for node in ordered))
+    return " and ".join(names[:2])

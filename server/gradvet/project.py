@@ -8,13 +8,17 @@ import tokenize
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from gradvet.config import Config
 from gradvet.rules import all_rules
+from gradvet.syntax.packages import Read, with_slashes
 
 EXCLUDED = frozenset({"__pycache__", "build", "dist", "node_modules", "site-packages", "venv"})
 _KEYS = ("select", "ignore", "exclude")
+_REPOSITORY = (".git", ".hg")
+_PROJECT = ("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "gradvet.toml")
 
 
 class ProjectError(Exception):
@@ -74,6 +78,51 @@ def read(path: Path) -> File:
         except UnicodeDecodeError as inner:
             raise ProjectError(_undecodable(path, data, inner)) from error
         raise ProjectError(f"{path}: its first lines name an encoding that Python cannot use") from error
+
+
+def reader(path: Path, open_texts: Mapping[str, str] = MappingProxyType({})) -> Read:
+    """Gives the texts of the modules that a file may import: those of its project, as they are now.
+
+    What an editor has open stands in `open_texts` by its path and goes before what is on the disk.
+    """
+    root: list[str] = []
+
+    def text(asked: str) -> str | None:
+        if not root:
+            root.append(f"{with_slashes(str(_project_of(path)))}/")
+        if not asked.startswith(root[0]) or _is_foreign(asked[len(root[0]) :]):
+            return None
+        if (known := open_texts.get(asked)) is not None:
+            return known
+        try:
+            return read(Path(asked)).text if os.path.isfile(asked) else None
+        except ProjectError:
+            return None
+
+    return text
+
+
+def _project_of(path: Path) -> Path:
+    """The folder from which a file's imports may come.
+
+    That is the repository around it, else what looks like a project, else what its package lies in.
+    Of installed packages it is the package alone.
+    """
+    folder = Path(os.path.abspath(path)).parent
+    around = (folder, *folder.parents)
+    for above in around:
+        if above.parent.name == "site-packages":
+            return above
+    for marks in (_REPOSITORY, _PROJECT):
+        for above in around:
+            if any((above / mark).exists() for mark in marks):
+                return above
+    return next(above for above in around if not (above / "__init__.py").is_file() or above == above.parent)
+
+
+def _is_foreign(way: str) -> bool:
+    """Whether a way into a project leads to what others have made."""
+    return any(part.startswith(".") or part in ("site-packages", "node_modules") for part in way.split("/"))
 
 
 def _undecodable(path: Path, data: bytes, error: UnicodeDecodeError) -> str:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).parents[2] / "server"))
 
-from tools.fuzz.campaign import STATEMENTS, Trial, smallest, trial  # noqa: E402
-from tools.probe.client import probing  # noqa: E402
+from tools.fuzz.campaign import STATEMENTS, Trial, smallest, trial
+from tools.probe.client import probing
 
 SECONDS = 20.0
 
@@ -20,7 +20,7 @@ def main() -> int:
     parser.add_argument("--statements", type=int, default=STATEMENTS, help="how long the programs are")
     parser.add_argument("--tries", type=int, default=400, help="how hard to make each small; 0: not at all")
     options = parser.parse_args()
-    tensors = unknown = missing = raised = 0
+    tensors = unknown = missing = raised = disagreeing = 0
     shown: set[str] = set()
     with probing(SECONDS) as prober:
         for seed in range(options.seed, options.seed + options.programs):
@@ -29,16 +29,17 @@ def main() -> int:
             unknown += found.judgement.unknown
             missing += found.judgement.missing.total()
             raised += found.observation.failure is not None
+            disagreeing += bool(found.faults)
             for fault, words in sorted(found.faults.items()):
                 if words in shown:
                     continue
                 small = smallest(found, fault, prober, options.tries) if options.tries else found
-                if small.faults[fault] not in shown:
+                if not {small.faults[fault], small.program.text} & shown:
                     print(report(seed, small), flush=True)
-                shown |= {words, small.faults[fault]}
+                shown |= {words, small.faults[fault], small.program.text}
     print(
         f"{options.programs} programs ({raised} raised), {tensors} tensor expressions: "
-        f"{len(shown)} kinds of disagreement, {unknown} unknown, {missing} missing"
+        f"{disagreeing} disagree, {unknown} unknown, {missing} missing"
     )
     return 1 if shown else 0
 

@@ -69,5 +69,3 @@ def smallest(trial: Trial, fault: Fault, prober: Prober, most_tries: int) -> Tri
         return examine(program, observation)
 
     return at(shrink(trial.program.text, holds, most_tries))
-
-

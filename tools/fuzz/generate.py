@@ -115,7 +115,10 @@ class Generator:
             lines += ["else:", *self._body(depth + 1, 1)]
             self._names = before
         elif head.startswith("for") and self._chance(0.3):
-            lines.insert(1, f"    if {self._expression('n', 2)} > 2:\n        {self._random.choice(['break', 'continue'])}")
+            lines.insert(
+                1,
+                f"    if {self._expression('n', 2)} > 2:\n        {self._random.choice(['break', 'continue'])}",
+            )
         return lines
 
     def _body(self, depth: int, statements: int) -> list[str]:
@@ -126,7 +129,9 @@ class Generator:
     # -- definitions
 
     def _definition(self) -> list[str]:
-        kind = self._random.choice(("function", "function", "module", "module", "closure", "generator", "loop", "recursion"))
+        kind = self._random.choice(
+            ("function", "function", "module", "module", "closure", "generator", "loop", "recursion")
+        )
         before = list(self._names)
         lines, made, made_kind = getattr(self, f"_{kind}")()
         self._names = before
@@ -145,13 +150,31 @@ class Generator:
 
     def _function(self) -> tuple[list[str], str, str]:
         name, argument, other = self._fresh("fn"), self._fresh("a"), self._fresh("a")
-        head = [self._random.choice(("@torch.no_grad()", "@torch.enable_grad()", "@torch.inference_mode()"))] if self._chance(0.2) else []
+        head = (
+            [self._random.choice(("@torch.no_grad()", "@torch.enable_grad()", "@torch.inference_mode()"))]
+            if self._chance(0.2)
+            else []
+        )
         default = self._expression("m", 1)
         self._put(argument, "m")
         self._put(other, "m")
         body = self._body(1, self._random.randint(1, 3))
-        early = [f"    if {self._fill('{n} > 1', 2)}:", f"        return {self._expression('m', 1)}"] if self._chance(0.3) else []
-        return [*head, f"def {name}({argument}, {other}={default}):", *early, *body, f"    return {self._expression('m', 0)}"], name, "f"
+        early = (
+            [f"    if {self._fill('{n} > 1', 2)}:", f"        return {self._expression('m', 1)}"]
+            if self._chance(0.3)
+            else []
+        )
+        return (
+            [
+                *head,
+                f"def {name}({argument}, {other}={default}):",
+                *early,
+                *body,
+                f"    return {self._expression('m', 0)}",
+            ],
+            name,
+            "f",
+        )
 
     def _closure(self) -> tuple[list[str], str, str]:
         make, name, kept, argument = (self._fresh(prefix) for prefix in ("make", "fn", "kept", "a"))
@@ -198,7 +221,14 @@ class Generator:
         cls, name, argument = self._fresh("Net"), self._fresh("net"), self._fresh("a")
         first, second = self._random.choice(SUBMODULES), self._random.choice(SUBMODULES)
         self._put(argument, "m")
-        parts = ("self.first({})", "self.second({})", "{} * self.scale", "{} + self.shift", "self.shifted({})", "{}")
+        parts = (
+            "self.first({})",
+            "self.second({})",
+            "{} * self.scale",
+            "{} + self.shift",
+            "self.shifted({})",
+            "{}",
+        )
         for part in ("self.scale", "self.shift"):
             self._put(part, "m")
         body = self._body(2, self._random.randint(0, 2))
@@ -239,7 +269,9 @@ class Generator:
         self._put(argument, "m")
         inside += self._statement(_DEEPEST_BLOCK)
         inside += [f"{loss} = F.mse_loss({argument}, {self._expression('m', 1)})"]
-        inside += self._random.choice(([f"{optimizer}.zero_grad()"], [f"{optimizer}.zero_grad(set_to_none=False)"], []))
+        inside += self._random.choice(
+            ([f"{optimizer}.zero_grad()"], [f"{optimizer}.zero_grad(set_to_none=False)"], [])
+        )
         inside += [f"{loss}.backward()"]
         inside += self._random.choice(([], [f"{net}.weight.grad"], [f"{net}.weight.grad.norm()"]))
         inside += [f"{optimizer}.step()"]

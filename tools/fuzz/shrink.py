@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import islice
 
 Holds = Callable[[str], bool]
@@ -73,8 +74,8 @@ class _Search:
 def _statements(node: ast.AST) -> Iterator[tuple[list[ast.stmt], ast.stmt]]:
     """Each statement with the list that it stands in, in the order of the text."""
     for name in _BLOCKS:
-        block = getattr(node, name, None)
-        for inner in list(block) if isinstance(block, list) else ():
+        block: list[ast.stmt] = getattr(node, name, [])
+        for inner in list(block) if isinstance(block, list) else ():  # a lambda's body is no list
             if isinstance(inner, ast.stmt):
                 yield block, inner
             yield from _statements(inner)
@@ -93,14 +94,8 @@ def _unwrapped(tree: ast.Module) -> Iterator[Edit]:
         for name in _BLOCKS:
             inner = getattr(statement, name, None)
             if inner and not isinstance(statement, _DEFINITIONS):
-
-                def edit(
-                    block: list[ast.stmt] = block, old: ast.stmt = statement, new: list[ast.stmt] = inner
-                ) -> None:
-                    at = block.index(old)
-                    block[at : at + 1] = new
-
-                yield edit
+                at = block.index(statement)
+                yield partial(block.__setitem__, slice(at, at + 1), inner)
 
 
 def _without_parts(tree: ast.Module) -> Iterator[Edit]:
@@ -110,7 +105,7 @@ def _without_parts(tree: ast.Module) -> Iterator[Edit]:
             parts = getattr(node, name, None)
             if isinstance(parts, list) and len(parts) > (name in _NEEDED):
                 for at in range(len(parts) - 1, -1, -1):
-                    yield lambda parts=parts, at=at: parts.pop(at)
+                    yield partial(parts.__delitem__, at)
 
 
 def _smaller_expressions(tree: ast.Module) -> Iterator[Edit]:
@@ -122,7 +117,7 @@ def _smaller_expressions(tree: ast.Module) -> Iterator[Edit]:
                     getattr(old, "ctx", None), (ast.Store, ast.Del)
                 ):
                     for new in (ast.parse(_PLAIN, mode="eval").body, *_inside(old)):
-                        yield lambda node=node, name=name, at=at, new=new: _put(node, name, at, new)
+                        yield partial(_put, node, name, at, new)
 
 
 def _put(node: ast.AST, name: str, at: int, new: ast.expr) -> None:

@@ -13,7 +13,7 @@ from gradvet.autograd.machine import MODE, MOST_STEPS, Frame, Machine, OutOfStep
 from gradvet.autograd.names import globals_of
 from gradvet.autograd.store import Delta
 from gradvet.autograd.values import Const, External, OwnModule, Sequence, Tuple, Value, const
-from gradvet.syntax.packages import Packages, Read, is_package, within
+from gradvet.syntax.packages import Packages, Read, is_package, with_slashes, within
 from gradvet.syntax.parse import Module, parse
 from gradvet.text import Source
 
@@ -43,7 +43,7 @@ def texts_imported(module: Module, read: Read) -> Iterator[str]:
     packages = Packages(read)
     for node in ast.walk(module.tree):
         for name, level, taken in _asked(node):
-            place = _place(packages, module.source.path, name, level, taken)
+            place = _place(packages, with_slashes(module.source.path), name, level, taken)
             file = None if place is None else packages.file(place)
             files = [packages.file(within(place, one)) for one in taken] if place is not None else []
             yield from (packages.text(path) or "" for path in (file, *files) if path is not None)
@@ -82,7 +82,7 @@ class Imports:
     def __init__(self, main: Module, scope: int, read: Read) -> None:
         """Begin with the one that is analysed; `read` gives the texts of the others."""
         self._packages = Packages(read)
-        path = main.source.path
+        path = with_slashes(main.source.path)
         own = OwnModule(scope, "__main__", path.rpartition("/")[0] if is_package(path) else None)
         self._files = {path: _File(main, own)}
         self._folders: dict[str, OwnModule] = {}

@@ -15,6 +15,7 @@ from gradvet.autograd.imports import Imports
 from gradvet.autograd.judge import Judge
 from gradvet.autograd.layers import as_module
 from gradvet.autograd.machine import MODE, Frame, Loop, Machine, OutOfSteps
+from gradvet.autograd.names import globals_of
 from gradvet.autograd.reasons import States
 from gradvet.autograd.values import (
     Class,
@@ -24,6 +25,7 @@ from gradvet.autograd.values import (
     Number,
     Opaque,
     Optimizer,
+    OwnModule,
     Ref,
     Text,
     Unknown,
@@ -130,8 +132,10 @@ def _speaks_of_torch(m: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef) -
             return True
         if type(bound) is Class and bound.address in m.classes and m.classes[bound.address].is_module:
             return True
-        if type(bound) is OwnModule or (type(bound) is Function and not m.imports_only(bound.node)):
+        if type(bound) is OwnModule:
             return True
+        if type(bound) is Function and globals_of(m, bound.scope) != m.global_scope:
+            return True  # it came from another module, and what it gives may be anything
     return False
 
 

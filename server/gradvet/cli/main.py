@@ -30,8 +30,9 @@ In JSON, an array with an object for each expression that the dry run came to:
   line, column, end_line, end_column
               where it stands, as Python's `ast` counts: lines from 1, columns from 0 in bytes of UTF-8
   text        its source
-  kind        tensor, module (of torch.nn), ndarray, container (of other values, or iterated over), number (bool
-              and numpy's scalars included), other, or unknown: also where visits are of several kinds
+  kind        tensor, module (of torch.nn), ndarray (or a scalar of numpy), container (a list, a dict and the
+              like, and what is iterated over), number (bool included), other, or unknown; where visits are
+              of several kinds, that is unknown too
 For a tensor also:
   requires_grad, is_leaf, is_view, is_inference
               yes, no, or maybe

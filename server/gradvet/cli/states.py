@@ -1,6 +1,7 @@
 """`gradvet states`: what autograd would hold for every expression of a file."""
 
 import json
+import os
 import sys
 from argparse import Namespace
 from collections import defaultdict
@@ -10,7 +11,7 @@ from typing import Any
 from gradvet.analysis import States, states
 from gradvet.autograd.facts import Expression
 from gradvet.cli import as_text, check, work
-from gradvet.project import ProjectError, read
+from gradvet.project import ProjectError, read, reader
 from gradvet.text import Source
 from gradvet.views.annotated import Remark, remarks
 
@@ -21,11 +22,11 @@ def show_states(options: Namespace) -> int:
     """Do it; gives the exit status."""
     path = str(options.file)
     try:
-        source = Source(path, read(options.file).text)
+        source = Source(os.path.abspath(path), read(options.file).text)  # imports are looked for around it
     except ProjectError as error:
         return _complain([str(error)], FAILURE)
     with work._failures(verbose=False) as failures:
-        found = states(source)
+        found = states(source, reader(options.file))
     if found.expressions is None:
         return _complain(failures, FAILURE)
     if options.output_format == "json":

@@ -1,6 +1,7 @@
 """The work on one file: read, analyse, fix, report. Runs in any process, and never raises."""
 
 import logging
+import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +12,7 @@ from gradvet.analysis import Analysis, analyze
 from gradvet.cli.report import Report, entries
 from gradvet.config import Config
 from gradvet.finding import Applicability
-from gradvet.project import ProjectError, read
+from gradvet.project import ProjectError, read, reader
 from gradvet.text import Source
 from gradvet.views import fixed
 
@@ -50,7 +51,8 @@ def work(job: Job) -> Report:
 
 def _report(job: Job) -> Report:
     file = read(job.path)
-    analysis = _analysis(job, Source(str(job.path), file.text))
+    # Imports are looked for in the folders around the file, so its whole path is needed.
+    analysis = _analysis(job, Source(os.path.abspath(job.path), file.text))
     count = 0
     # A text that does not parse is not rewritten: nobody could tell whether its fixed text does.
     if job.fix and not analysis.problems:
@@ -68,7 +70,7 @@ def _report(job: Job) -> Report:
 
 
 def _analysis(job: Job, source: Source) -> Analysis:
-    return analyze(source, job.config)
+    return analyze(source, job.config, reader(job.path))
 
 
 @contextmanager

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from gradvet.autograd.events import DataUse
-from gradvet.finding import Applicability, Finding, Fix, Note, Severity, called_from, code, operation
+from gradvet.finding import Applicability, Finding, Fix, Note, Severity, called_from, code, operations
 from gradvet.rules import rule
 from gradvet.syntax import edits, rewrite
 from gradvet.syntax.parse import Module
@@ -28,7 +28,7 @@ def check(event: DataUse) -> Iterator[Finding]:
         needs = event.saved[0]
         yield Finding(
             node,
-            f"this write through `.data` changes what {operation(needs)} saved for backward: the gradient will be wrong, "
+            f"this write through `.data` changes what {operations(event.saved)} saved for backward: the gradient will be wrong, "
             "and torch cannot see it",
             (
                 Note("saved", f"by {code(needs)}", needs),

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from gradvet.autograd.events import AliasEdited
-from gradvet.finding import Applicability, Finding, Fix, Note, Severity, called_from, code, operation
+from gradvet.finding import Applicability, Finding, Fix, Note, Severity, called_from, code, operations
 from gradvet.rules import rule
 from gradvet.syntax import edits
 from gradvet.syntax.parse import Module
@@ -24,7 +24,7 @@ def check(event: AliasEdited) -> Iterator[Finding]:
     notes = [Note("alias", f"{code(alias)} copies nothing", alias)]
     if event.saved:
         needs = event.saved[0]
-        message += f", which {operation(needs)} saved for backward; the backward will raise"
+        message += f", which {operations(event.saved)} saved for backward; the backward will raise"
         notes.append(Note("saved", f"by {code(needs)}", needs))
     yield Finding(
         event.node,

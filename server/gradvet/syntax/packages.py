@@ -1,5 +1,6 @@
 """Where the modules of a project lie: from the names in an import to paths, as Python's own search goes."""
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 
 Read = Callable[[str], str | None]
@@ -89,6 +90,11 @@ def within(place: str, name: str) -> str:
     return f"{place}/{name}" if place else name
 
 
+def with_slashes(path: str) -> str:
+    """The path of a file as it is written here, whatever the system writes between the parts."""
+    return path.replace(os.sep, "/")
+
+
 def folder_of(path: str) -> str:
     """The folder that a file lies in."""
     return path[: path.rfind("/") + 1]
@@ -101,7 +107,7 @@ def _above(folder: str) -> str | None:
 
 def seen_from(path: str, other: str) -> str:
     """The path of another file as a reader of this one would write it."""
-    here, there = path.split("/")[:-1], other.split("/")
+    here, there = with_slashes(path).split("/")[:-1], other.split("/")
     while here and len(there) > 1 and here[0] == there[0]:
         here, there = here[1:], there[1:]
     return "/".join([".."] * len(here) + there)

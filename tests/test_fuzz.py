@@ -1,0 +1,156 @@
+"""Random programs hold what the dry run says; and what makes, repairs and shrinks them can be relied on.
+
+`python -m tools.fuzz 500` looks at many more and shows the smallest program in which the two disagree.
+"""
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from gradvet.autograd.domain import NO, Tensor
+from gradvet.autograd.machine import Machine
+from tools.fuzz.campaign import examine, smallest, trial
+from tools.fuzz.generate import Generator
+from tools.fuzz.grammar import BLOCKS, EXPRESSIONS, PRELUDE
+from tools.fuzz.repair import repair, without_row
+from tools.fuzz.shrink import shrink
+from tools.probe.client import Prober, probing
+from tools.probe.observed import Failure, Observation, Program
+
+SEEDS = range(1000, 1024)
+
+
+@pytest.fixture(scope="module")
+def prober() -> Iterator[Prober]:
+    """One worker for all tests."""
+    with probing(20) as prober:
+        yield prober
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_random_program_holds_what_the_dry_run_says(prober: Prober, seed: int) -> None:
+    """`python -m tools.fuzz 1 --seed N` makes a failing one small."""
+    found = trial(seed, prober)
+    assert found.observation.failure is None, found.observation.failure
+    assert found.judgement.tensors > 20
+    assert [] == [str(contradiction) for contradiction in found.judgement.contradictions]
+    assert [] == [str(alarm) for alarm in found.alarms]
+    assert "" == found.crash
+
+
+def test_a_seed_is_one_program() -> None:
+    assert Generator(7).program(10) == Generator(7).program(10)
+    assert Generator(7).program(10) != Generator(8).program(10)
+
+
+def test_programs_are_python_and_hold_what_there_is() -> None:
+    """Each kind of statement and definition occurs in a few hundred of them, and each torch function named."""
+    seen: set[type] = set()
+    texts = []
+    for seed in range(300):
+        texts.append(Generator(seed).program(10))
+        seen |= {type(node) for node in ast.walk(ast.parse(texts[-1].removeprefix(PRELUDE)))}
+    wanted = {
+        ast.FunctionDef, ast.ClassDef, ast.For, ast.If, ast.With, ast.Try, ast.AugAssign, ast.Lambda, ast.ListComp,
+        ast.DictComp, ast.GeneratorExp, ast.Yield, ast.Nonlocal, ast.Break, ast.Continue, ast.Starred, ast.NamedExpr,
+        ast.IfExp, ast.Delete,
+    } - {ast.Delete}  # fmt: skip
+    assert wanted <= seen
+    everything = "\n".join(texts)
+    words = {
+        word
+        for templates in EXPRESSIONS.values()
+        for text in templates
+        for word in re.findall(r"\w{4,}\(", text)
+    }
+    assert [] == sorted(word for word in words if word not in everything)
+    assert [] == [head for head in BLOCKS if head.split("{")[0] not in everything]
+
+
+def test_what_raises_is_taken_out_and_the_rest_stays_in_place() -> None:
+    text = "a = 1\nif a:\n    b = [\n        1 / 0,\n    ]\nc = 2\n"
+    assert "a = 1\nif a:\n    pass\n\n\nc = 2\n" == without_row(text, 4)
+
+
+def test_a_program_is_repaired_until_it_runs(prober: Prober) -> None:
+    text = "import torch\nx = torch.ones(2)\nx.backward()\nfor i in range(2):\n    x.view(7)\ny = x\n"
+    program, observation = repair(Program(text, "<program>", ""), prober.probe)
+    assert observation.failure is None
+    assert "import torch\nx = torch.ones(2)\npass\nfor i in range(2):\n    pass\ny = x\n" == program.text
+
+
+def test_a_program_that_cannot_be_repaired_is_given_up() -> None:
+    """An end without a row, such as the time limit, tells nothing about what to take out."""
+    program = Program("while True: pass", "<program>", "")
+    stuck = Observation({}, Failure("Timeout", "no end", None))
+    assert (program, stuck) == repair(program, lambda _: stuck)
+
+
+def test_shrinking_keeps_what_is_asked_and_little_else() -> None:
+    """Whatever blocks, calls and arguments it stands in."""
+    text = """
+import torch
+def f(x, y=3):
+    for i in range(10):
+        with torch.no_grad():
+            z = [g(h(x), key=needle + 1) for x in range(3) if x]
+            w = 3
+    return z
+class Unused:
+    def method(self):
+        pass
+print(f(1), f(2))
+"""
+    asked = []
+
+    def holds(candidate: str) -> bool:
+        asked.append(candidate)
+        return "needle" in candidate
+
+    assert shrink(text, holds, 1000) == "def f():\n    z = needle"
+    assert len(asked) == len(set(asked))
+
+
+def test_shrinking_stops_when_its_tries_are_used_up() -> None:
+    asked = []
+
+    def holds(candidate: str) -> bool:
+        asked.append(candidate)
+        return False
+
+    shrink("\n".join(f"x{i} = {i}" for i in range(50)), holds, 5)
+    assert 5 == len(asked)
+
+
+def test_a_disagreement_is_made_small(prober: Prober, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With an engine that thinks that `exp` makes no graph."""
+    note = Machine.note
+
+    def lie(self: Machine, node: ast.AST, state: Tensor) -> None:
+        exp = isinstance(node, ast.Call) and ast.unparse(node.func).endswith(".exp")
+        note(self, node, state._replace(requires_grad=NO) if exp else state)
+
+    monkeypatch.setattr(Machine, "note", lie)
+    text = """
+import torch
+def f(x):
+    for _ in range(2):
+        y = (x * 2).exp() + 1
+    return y.sum()
+w = torch.ones(2, requires_grad=True)
+v = torch.ones(3) * 4
+f(w).backward()
+print(v)
+"""
+    program = Program(text, "<program>", "")
+    found = examine(program, prober.probe(program))
+    assert {("requires_grad", "True")} == set(found.faults)
+    small = smallest(found, ("requires_grad", "True"), prober, 300).program.text
+    assert ".exp()" in small
+    assert len(small.split("\n")) < len(text.split("\n")) / 2 + 1
+    assert {("requires_grad", "True")} == set(
+        examine(*repair(replace(program, text=small), prober.probe)).faults
+    )
