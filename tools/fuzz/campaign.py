@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass, replace
 
-from tools.fuzz.generate import Generator
+from tools.fuzz.generate import generate
 from tools.fuzz.repair import repair
 from tools.fuzz.shrink import shrink
 from tools.probe.client import Prober
@@ -40,7 +40,7 @@ class Trial:
 
 def trial(seed: int, prober: Prober, statements: int = STATEMENTS) -> Trial:
     """The program of a seed, run under torch and dry."""
-    text = Generator(seed).program(statements)
+    text = generate(seed, statements)
     program, observation = repair(Program(text, f"<seed {seed}>", ""), prober.probe)
     return examine(program, observation)
 

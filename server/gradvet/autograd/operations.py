@@ -329,6 +329,8 @@ def _output(
         state = _as_view(m, state, shared[0].state, out, words, site)
     elif out.share != "never" and shared:
         state = state._replace(storage=state.storage | shared[0].state.storage)
+    if out.inner != "never" and state.view == NO and state.inference != YES:
+        state = state._replace(view=YES if out.inner == "always" and state.inference == NO else MAYBE)
     m.place(address, state)
     ref = Ref(address)
     if out.same == "maybe" and shared and shared[0].state.dtype & dtype:

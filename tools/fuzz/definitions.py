@@ -1,0 +1,177 @@
+"""Functions, closures, generators, modules and training loops of random programs.
+
+Each function here writes one, and gives its lines, the name that it made, and what kind that name holds.
+"""
+
+from collections.abc import Callable
+
+from tools.fuzz.grammar import SUBMODULES
+from tools.fuzz.writer import INNERMOST, Writer, indented
+
+Definition = tuple[list[str], str, str]
+
+_MODES = ("@torch.no_grad()", "@torch.enable_grad()", "@torch.inference_mode()")
+_SHIFTED = ("self.second[0](x)", "x + self.shift", "self.first(x) * x", "x.detach()")
+_PARTS = (
+    "self.first({})",
+    "self.second[0]({})",
+    "{} * self.scale",
+    "{} + self.shift",
+    "self.shifted({})",
+    "{}",
+)
+
+
+def definition(writer: Writer) -> list[str]:
+    """A definition, and calls of it if it is a function; the names inside are gone after it."""
+    before = writer.names
+    lines, made, kind = writer.random.choice(_DEFINITIONS)(writer)
+    writer.names = before
+    writer.put(made, kind)
+    calls = writer.random.randint(1, 2) if kind == "f" else 0
+    return [*lines, *(line for _ in range(calls) for line in _call(writer, made))]
+
+
+def _call(writer: Writer, function: str) -> list[str]:
+    value = f"{function}({writer.expression('m', 1)})"
+    if writer.chance(0.2):
+        return ["with torch.no_grad():", f"    {value}"]
+    name = writer.fresh("m")
+    writer.put(name, "m")
+    return [f"{name} = {value}"]
+
+
+def _function(writer: Writer) -> Definition:
+    name, argument, other = writer.fresh("fn"), writer.fresh("a"), writer.fresh("a")
+    default = writer.expression("m", 1)
+    writer.put(argument, "m")
+    writer.put(other, "m")
+    lines = [writer.random.choice(_MODES)] if writer.chance(0.2) else []
+    lines += [f"def {name}({argument}, {other}={default}):"]
+    if writer.chance(0.3):
+        lines += [f"    if {writer.fill('{n} > 1', 2)}:", f"        return {writer.expression('m', 1)}"]
+    lines += writer.body(1, writer.random.randint(1, 3))
+    return [*lines, f"    return {writer.expression('m', 0)}"], name, "f"
+
+
+def _closure(writer: Writer) -> Definition:
+    make, name, kept, argument = (writer.fresh(prefix) for prefix in ("make", "fn", "kept", "a"))
+    given = writer.expression("m", 1)
+    writer.put(kept, "m")
+    writer.put(argument, "m")
+    lines = [
+        f"def {make}({kept}):",
+        f"    def inner({argument}):",
+        f"        nonlocal {kept}",
+        f"        {kept} = {writer.expression('m', 1)}",
+        f"        return {writer.expression('m', 0)}",
+        "    return inner",
+        f"{name} = {make}({given})",
+    ]
+    return lines, name, "f"
+
+
+def _recursion(writer: Writer) -> Definition:
+    name, argument = writer.fresh("fn"), writer.fresh("a")
+    writer.put(argument, "m")
+    lines = [
+        f"def {name}({argument}, n=2):",
+        "    if n == 0:",
+        f"        return {writer.expression('m', 1)}",
+        f"    return {name}({writer.expression('m', 1)}, n - 1) * {writer.expression('m', 1)}",
+    ]
+    return lines, name, "f"
+
+
+def _generator(writer: Writer) -> Definition:
+    name, argument, made = writer.fresh("gen"), writer.fresh("a"), writer.fresh("l")
+    given = writer.expression("l", 1)
+    writer.put(argument, "m")
+    lines = [
+        f"def {name}(items):",
+        f"    for {argument} in items:",
+        *indented(writer.body(2, 1)),
+        f"        yield {writer.expression('m', 0)}",
+        f"{made} = list({name}({given}))",
+    ]
+    return lines, made, "l"
+
+
+def _module(writer: Writer) -> Definition:
+    cls, name, argument = writer.fresh("Net"), writer.fresh("net"), writer.fresh("a")
+    first, second = (writer.random.choice(SUBMODULES) for _ in range(2))
+    for held in (argument, "self.scale", "self.shift"):
+        writer.put(held, "m")
+    body = writer.body(2, writer.random.randint(0, 2))
+    result = writer.expression("m", 1)
+    for part in writer.random.sample(_PARTS, 3):
+        result = part.format(result)
+    given = writer.random.choice(("self.last", argument, "self.last * self.scale", "self.last.relu()"))
+    lines = [
+        f"class {cls}(nn.Module):",
+        "    def __init__(self):",
+        "        super().__init__()",
+        f"        self.first, self.second = {first}, nn.ModuleList([{second}])",
+        "        self.scale = nn.Parameter(torch.ones(3, 3))",
+        "        self.register_buffer('shift', torch.zeros(3, 3))",
+        "        self.last = None",
+        *(["    @torch.no_grad()"] if writer.chance(0.5) else []),
+        "    def shifted(self, x):",
+        f"        return {writer.random.choice(_SHIFTED)}",
+        f"    def forward(self, {argument}):",
+        *indented(body),
+        f"        self.last = {result}",
+        f"        return {given}",
+        f"{name} = {cls}()",
+        *writer.random.choice(_changes(name)),
+    ]
+    return lines, name, "f"
+
+
+def _changes(module: str) -> list[list[str]]:
+    """What may be done to a module between its making and its calls."""
+    return [
+        [],
+        [],
+        [f"{module}.eval()"],
+        [f"{module}.requires_grad_(False)"],
+        [f"{module}.first.requires_grad_(False)"],
+        [f"for p in {module}.parameters():", "    p.requires_grad = False"],
+        [f"{module}.first.register_forward_hook(lambda m, i, o: o * 2)"],
+    ]
+
+
+def _training(writer: Writer) -> Definition:
+    """A training loop over a new layer."""
+    net, optimizer, loss, out = (writer.fresh(prefix) for prefix in ("w", "opt", "s", "m"))
+    rule = writer.random.choice(("SGD", "Adam"))
+    writer.put(net, "w")
+    inside = [f"{out} = {net}({writer.expression('m', 1)})"]
+    writer.put(out, "m")
+    inside += writer.statement(INNERMOST)
+    inside += [f"{loss} = F.mse_loss({out}, {writer.expression('m', 1)})"]
+    inside += writer.random.choice(
+        ([f"{optimizer}.zero_grad()"], [f"{optimizer}.zero_grad(set_to_none=False)"], [])
+    )
+    inside += [f"{loss}.backward()"]
+    inside += writer.random.choice(([], [f"{net}.weight.grad"], [f"{net}.weight.grad.norm()"]))
+    inside += [f"{optimizer}.step()"]
+    lines = [
+        f"{net} = nn.Linear(3, 3)",
+        f"{optimizer} = torch.optim.{rule}({net}.parameters(), lr=0.1)",
+        f"for {writer.fresh('k')} in range(2):",
+        *indented(inside),
+    ]
+    return lines, net, "w"
+
+
+_DEFINITIONS: tuple[Callable[[Writer], Definition], ...] = (
+    _function,
+    _function,
+    _module,
+    _module,
+    _closure,
+    _recursion,
+    _generator,
+    _training,
+)
