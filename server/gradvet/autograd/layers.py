@@ -51,6 +51,9 @@ _LISTS = {"torch.nn.ModuleList", "torch.nn.ParameterList"}
 _DICTS = {"torch.nn.ModuleDict", "torch.nn.ParameterDict"}
 _CONTAINERS = _LISTS | _DICTS | {"torch.nn.Sequential"}
 
+_BUFFERS = ("running_mean", "running_var", "num_batches_tracked")
+"""What normalisation layers keep besides their parameters (torch.nn's documentation of BatchNorm and InstanceNorm)."""
+
 _HOOKS = ("register_forward_hook", "register_forward_pre_hook", "register_full_backward_hook")
 
 MODULE_METHODS = {
@@ -170,11 +173,28 @@ def attribute(m: Machine, ref: Ref, content: Layer, name: str, node: ast.AST, *,
         return Number("bool")
     if name == "module":
         return ref  # DataParallel and DDP wrap; what they wrap is what we look at
+    known = load().module(content.name) if content.name else None
+    if known is not None and name in _BUFFERS:
+        made = m.place_part(ref.address, name, Tensor(origin=Origin(node, f"{name} of {content.name}")))
+        if not m.cells[made.address].storage:
+            m.store.set(made.address, m.cells[made.address]._replace(storage=frozenset({made.address})))
+        return made
     if content.name:
         return NONE if name in ("weight", "bias") else Number("number")
     value = m.place_part(ref.address, name, Opaque(f"a part of {words_of(node)}", (ref,), Origin(node, name)))
     m.write_cell(ref, name, value)
     return value
+
+
+def set_parameter(m: Machine, ref: Ref, content: Layer, name: str, new: Value) -> bool:
+    """`layer.weight = other.weight`: the layer computes with that parameter from now on; False for other names."""
+    if name not in dict(content.parameters):
+        return False
+    kept = tuple(pair for pair in content.parameters if pair[0] != name)
+    if type(new) is Ref and m.tensor(new) is not None:
+        kept = tuple((part, new.address if part == name else at) for part, at in content.parameters)
+    m.update(ref, lambda c: c._replace(parameters=kept) if type(c) is Layer else c)
+    return True
 
 
 def words_of(node: ast.AST) -> str:

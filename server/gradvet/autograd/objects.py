@@ -64,7 +64,7 @@ def get_attribute(m: Machine, value: Value, name: str, node: ast.AST, *, called:
         full = f"{value.name}.{name}"
         return Number("float") if full in _MATH_CONSTANTS else External(full)
     if kind is OwnModule:
-        return m.imports.attribute(m, value, name)
+        return m.imports.member(m, value, name)
     if kind is Union or kind is Each:
         if m.tensor(value) is not None:
             return tensors.attribute(m, value, name, node)
@@ -189,6 +189,8 @@ def set_attribute(m: Machine, value: Value, name: str, new: Value, node: ast.AST
             setter = find_in_class(m, content.owner, "__setattr__")
             if setter is not None and type(setter) is Function and not name.startswith("_"):
                 call_value(m, Bound(setter, value), Call(node, (const(name), new)))
+        if type(content) is Layer and layers.set_parameter(m, value, content, name, new):
+            return
         m.write_cell(value, name, new)
         if m.judge is not None:
             m.judge.stored(node, value, new, name)
