@@ -313,6 +313,8 @@ def _aliases(m: Machine, judge: Judge, parents: dict[ast.AST, ast.AST]) -> None:
             continue
         if _is_direct(edit.target, alias.node) and not edit.saved:
             continue  # nobody else could see an edit of a result that has no name: it is meant for the source
+        if edit.how.startswith("copy_") and not edit.tensor.view & YES and not edit.saved:
+            continue  # the whole is written anew: nobody wanted to keep a copy of it
         for source in edit.sources[:1]:
             if not _lives_on(alias.node, edit.site, parents) and not edit.saved:
                 continue
