@@ -19,6 +19,7 @@ def capabilities(
     encodings: Sequence[str] | None = None,
     lazy: bool = False,
     configuration: bool = False,
+    refresh: bool = False,
 ) -> lsp.ClientCapabilities:
     """A client that shows everything."""
     resolve = lsp.ClientCodeActionResolveOptions(properties=["edit"]) if lazy else None
@@ -28,6 +29,7 @@ def capabilities(
         workspace=lsp.WorkspaceClientCapabilities(
             workspace_edit=lsp.WorkspaceEditClientCapabilities(document_changes=True),
             configuration=configuration,
+            diagnostics=lsp.DiagnosticWorkspaceClientCapabilities(refresh_support=refresh),
         ),
         text_document=lsp.TextDocumentClientCapabilities(
             diagnostic=lsp.DiagnosticClientCapabilities() if pull else None,

@@ -30,7 +30,7 @@ class Named(Event):
     """Any other name."""
 
 
-def run(module: Module) -> Facts:
+def run(module: Module, read: object = None) -> Facts:
     """An engine that sees calls, and names that are only loaded, in the order of the tree."""
     events: list[Event] = []
     for node in ast.walk(module.tree):
@@ -193,7 +193,7 @@ def test_an_engine_that_fails_leaves_the_syntax(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """There are no findings then, and the log says so."""
-    monkeypatch.setattr(gradvet.analysis, "run", lambda _module: 1 // 0)
+    monkeypatch.setattr(gradvet.analysis, "run", lambda _module, read: 1 // 0)
     analysis = analyze(Source("x.py", "import torch\nx = (\n"))
     assert () == analysis.diagnostics
     assert 1 == len(analysis.problems)

@@ -1,5 +1,8 @@
 """Work in several processes; one that dies takes nothing else along."""
 
+import subprocess
+import sys
+
 import pytest
 
 from gradvet.cli.parallel import WORTHWHILE, in_parallel
@@ -35,6 +38,19 @@ def test_a_failure_that_is_raised_is_raised_here() -> None:
     """Only the death of a process is survived; work must not raise."""
     with pytest.raises(ZeroDivisionError):
         list(in_parallel(eval, ["1"] * 20 + ["1 // 0"], 2, len))
+
+
+@pytest.mark.parametrize(("here", "there"), [("SIG_IGN", "SIG_IGN"), ("default_int_handler", "SIG_DFL")])
+def test_an_interrupt_that_is_ignored_is_ignored_by_all(here: str, there: str) -> None:
+    """Else Ctrl-C would end the workers of a run in the background, and leave it to do all again."""
+    code = (
+        f"import signal; signal.signal(signal.SIGINT, signal.{here})\n"
+        "from gradvet.cli.parallel import in_parallel\n"
+        "asked = ['__import__(\"signal\").getsignal(2).name'] * 20\n"
+        "print(*set(in_parallel(eval, asked, 2, len)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True)
+    assert f"{there}\n" == done.stdout
 
 
 def test_a_caller_that_has_enough_may_leave() -> None:

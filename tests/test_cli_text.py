@@ -155,6 +155,17 @@ def test_it_is_summed_up(entries: list[list[Entry]], expected: str) -> None:
     assert expected == summary([Report("x.py", tuple(found)) for found in entries], PLAIN)
 
 
+def test_what_could_not_be_checked_is_not_counted_as_checked() -> None:
+    """And nothing is said in green then."""
+    bad, good = Report("a.py", failures=("cannot be read",), checked=False), Report("b.py")
+    expected = "\x1b[1mNo findings (1 file checked, 2 could not be).\x1b[0m"
+    assert expected == summary([bad, good, bad], Paint(on=True))
+    assert "\x1b[32mNo findings (1 file checked).\x1b[0m" == summary([good], Paint(on=True))
+    assert "Found 1 error in 1 file (1 file checked, 1 could not be)." == summary(
+        [Report("c.py", (TWO,)), bad], PLAIN
+    )
+
+
 def test_what_was_fixed_is_summed_up() -> None:
     """Together with what is left."""
     reports = [

@@ -256,7 +256,7 @@ def test_numbers_and_dimensions_choose_the_form(known: Knowledge) -> None:
         ("clamp_min", "ClampMinBackward1", {"min": "number"}, "ClampMinBackward0"),
         ("sum", "SumBackward0", {"dim": "number"}, "SumBackward1"),
         ("mean", "MeanBackward0", {"dim": "list"}, "MeanBackward1"),
-        ("squeeze", "SqueezeBackward0", {"dim": "number"}, "SqueezeBackward1"),
+        ("prod", "ProdBackward0", {"dim": "number"}, "ProdBackward1"),
     ):
         op = known.method(name)
         assert op is not None
@@ -264,7 +264,9 @@ def test_numbers_and_dimensions_choose_the_form(known: Knowledge) -> None:
         assert op.form({"self": "tensor"} | given).out[0].fn == (chosen,), name
 
 
-@pytest.mark.parametrize(("name", "exponent"), [("__pow__", "exponent"), ("pow", "exponent"), ("__ipow__", "exponent")])
+@pytest.mark.parametrize(
+    ("name", "exponent"), [("__pow__", "exponent"), ("pow", "exponent"), ("__ipow__", "exponent")]
+)
 def test_the_exponent_of_a_power_carries_gradients_when_it_is_a_tensor(
     known: Knowledge, name: str, exponent: str
 ) -> None:
@@ -290,7 +292,9 @@ def test_a_view_of_something_made_inside_shares_nothing_with_an_input(known: Kno
     linear = known.module("torch.nn.Linear")
     assert linear is not None
     assert [(o.inner, o.view, o.share) for o in linear.train.out] == [("maybe", "never", "never")]
-    assert {"AddmmBackward0", "MmBackward0", "UnsafeViewBackward0", "ViewBackward0"} <= set(linear.train.out[0].fn)
+    assert {"AddmmBackward0", "MmBackward0", "UnsafeViewBackward0", "ViewBackward0"} <= set(
+        linear.train.out[0].fn
+    )
     pool = known.function("torch.nn.functional.avg_pool1d")
     assert pool is not None
     assert [(o.inner, o.view) for o in pool.out] == [("always", "never")]
@@ -301,13 +305,17 @@ def test_a_recurrent_layer_may_end_in_many_ways(known: Knowledge) -> None:
     lstm = known.module("torch.nn.LSTM")
     assert lstm is not None
     assert [o.at for o in lstm.train.out] == ["0", "1.0", "1.1"]
-    assert {"CatBackward0", "SqueezeBackward1", "StackBackward0", "TransposeBackward0"} <= set(lstm.train.out[0].fn)
+    assert {"CatBackward0", "SqueezeBackward1", "StackBackward0", "TransposeBackward0"} <= set(
+        lstm.train.out[0].fn
+    )
     assert {"SqueezeBackward1", "StackBackward0"} <= set(lstm.train.out[1].fn)
     assert lstm.train.out[0].inner == "maybe"
 
 
 def test_a_norm_owns_parameters_unless_an_option_says_otherwise(known: Knowledge) -> None:
-    modules = [known.module(f"torch.nn.{name}") for name in ("BatchNorm2d", "InstanceNorm2d", "LayerNorm", "Linear")]
+    modules = [
+        known.module(f"torch.nn.{name}") for name in ("BatchNorm2d", "InstanceNorm2d", "LayerNorm", "Linear")
+    ]
     assert [(m.weights, m.option) for m in modules if m is not None] == [
         ("always", "affine"),
         ("never", "affine"),

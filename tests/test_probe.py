@@ -191,7 +191,7 @@ def test_a_program_without_an_end_is_ended_and_what_it_showed_is_kept() -> None:
     with probing(1) as prober:
         observation = prober.probe(program("import torch\nx = torch.ones(1)\nx\nwhile True: pass"))
         assert observation.failure is not None
-        assert "Timeout" == observation.failure.type
+        assert ("Timeout", 4) == (observation.failure.type, observation.failure.row)
         assert {PLAIN} == only(observation, 3)
         assert {PLAIN} == only(shown(prober, "import torch\nx = torch.ones(1)\nx"), 3)
 

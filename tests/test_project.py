@@ -1,6 +1,7 @@
 """Files and settings as they are on the disk."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -219,3 +220,38 @@ def test_what_may_not_be_read_or_written_is_told(tmp_path: Path, monkeypatch: py
     file, folder = found(tmp_path)
     assert "a.py" == file
     assert folder.endswith("in: cannot be read: Permission denied")
+
+
+def test_a_folder_that_may_not_be_entered_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether it is met on the way or what is in it was named; the others go on."""
+    tree(tmp_path, "a.py", "in/b.py", "z.py")
+    closed = str(tmp_path / "in")
+
+    def closing(call: Callable[..., object]) -> Callable[..., object]:
+        def closed_call(path: object = ".", *rest: object, **options: object) -> object:
+            # As the system does: the folder itself can be asked, what is in it cannot.
+            name = "" if isinstance(path, int) else os.fspath(path)  # type: ignore[call-overload]
+            if name.startswith(closed + os.sep) or (call is os_scandir and name == closed):
+                raise PermissionError(13, "Permission denied", name)
+            return call(path, *rest, **options)
+
+        return closed_call
+
+    os_scandir = os.scandir
+    for name in ("stat", "lstat", "scandir"):
+        monkeypatch.setattr(os, name, closing(getattr(os, name)))
+    first, folder, last = found(tmp_path)
+    assert ["a.py", "z.py"] == [first, last]
+    assert f"{closed}: cannot be read: Permission denied" == folder
+    file, last = found(tmp_path, "in/b.py", "z.py")
+    assert f"{tmp_path / 'in' / 'b.py'}: cannot be read: Permission denied" == file
+    assert "z.py" == last
+
+
+def test_a_link_to_itself_does_no_harm(tmp_path: Path) -> None:
+    """It is passed over on the way, and told when it was named."""
+    tree(tmp_path, "a.py")
+    (tmp_path / "round.py").symlink_to("round.py")
+    assert ["a.py"] == found(tmp_path)
+    (named,) = found(tmp_path, "round.py")
+    assert "round.py: cannot be read: " in named

@@ -188,11 +188,9 @@ def _told_here(module: Module, facts: Facts, event: Event, finding: Finding) -> 
         return finding
     if elsewhere(module, facts.imported, finding.node) is not None:
         return None
-    for part in fields(event):
-        node = getattr(event, part.name)
-        if isinstance(node, ast.AST) and part.name not in _ONLY_TOLD:
-            if elsewhere(module, facts.imported, node) is not None:
-                return replace(finding, fixes=())
+    nodes = [getattr(event, part.name) for part in fields(event) if part.name not in _ONLY_TOLD]
+    if any(isinstance(n, ast.AST) and elsewhere(module, facts.imported, n) is not None for n in nodes):
+        return replace(finding, fixes=())
     return finding
 
 

@@ -68,6 +68,11 @@ class Finding:
 LONGEST = 60
 
 
+def weakened(severity: Severity, tensor: Tensor) -> Severity:
+    """A fault that rests on an assumption is a warning, however sure the rest is."""
+    return Severity.WARNING if tensor.assumes and severity is Severity.ERROR else severity
+
+
 def code(node: ast.AST) -> str:
     """An expression as a reader sees it in a message: one line, in back quotes, cut when it is long."""
     text = " ".join(ast.unparse(node).split())

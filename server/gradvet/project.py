@@ -3,9 +3,11 @@
 import fnmatch
 import io
 import os
+import stat
 import sys
 import tokenize
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -58,15 +60,25 @@ class File:
         try:
             self.path.write_bytes(text.encode(self.encoding))
         except OSError as error:
+            with suppress(OSError):  # a disk that is full has cut the file off
+                self.path.write_bytes(self.text.encode(self.encoding))
             raise ProjectError(f"{self.path}: cannot be written: {error.strerror}") from error
 
 
 def read(path: Path) -> File:
     """Read a file as Python would, but keep its line ends."""
     try:
+        mode = os.stat(path).st_mode
+        if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):  # a pipe might let us wait forever
+            raise ProjectError(f"{path}: cannot be read: it is a pipe, a device or the like, not a file")
         data = path.read_bytes()
     except OSError as error:
         raise ProjectError(f"{path}: cannot be read: {error.strerror}") from error
+    if path.suffix.lower() == ".ipynb":
+        raise ProjectError(
+            f"{path}: notebooks are not read on the command line yet; "
+            "an editor that runs `gradvet server` checks their cells"
+        )
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
         return File(path, data.decode(encoding), encoding)
@@ -115,9 +127,11 @@ def _project_of(path: Path) -> Path:
             return above
     for marks in (_REPOSITORY, _PROJECT):
         for above in around:
-            if any((above / mark).exists() for mark in marks):
+            if any(os.path.exists(above / mark) for mark in marks):
                 return above
-    return next(above for above in around if not (above / "__init__.py").is_file() or above == above.parent)
+    return next(
+        above for above in around if not os.path.isfile(above / "__init__.py") or above == above.parent
+    )
 
 
 def _is_foreign(way: str) -> bool:
@@ -141,7 +155,7 @@ class Project:
 
     def settings(self, path: Path) -> Settings:
         """The settings for a file or folder: those of the nearest folder above that has some."""
-        folder = path if path.is_dir() else path.parent
+        folder = path if os.path.isdir(path) else path.parent
         return self._of_folder(folder.absolute())
 
     def _of_folder(self, folder: Path) -> Settings:
@@ -156,22 +170,24 @@ class Project:
 
         A path that is given is taken, whatever it is called and wherever it lies.
         """
-        seen: set[Path] = set()
+        seen: set[str] = set()
         for given in paths:
             for found in self._under(given):
                 if isinstance(found, ProjectError):
                     yield found
-                elif (real := found.resolve()) not in seen:
+                elif (real := os.path.realpath(found)) not in seen:
                     seen.add(real)
                     yield found
 
     def _under(self, path: Path) -> Iterator[Path | ProjectError]:
-        if path.is_dir():
-            yield from self._walk(path)
-        elif path.exists():
-            yield path
-        else:
+        try:
+            is_folder = stat.S_ISDIR(os.stat(path).st_mode)
+        except (FileNotFoundError, NotADirectoryError):
             yield ProjectError(f"{path}: no such file or folder")
+        except OSError as error:
+            yield ProjectError(f"{path}: cannot be read: {error.strerror}")
+        else:
+            yield from self._walk(path) if is_folder else (path,)
 
     def _walk(self, folder: Path) -> Iterator[Path | ProjectError]:
         try:
@@ -185,9 +201,10 @@ class Project:
             if entry.name.startswith(".") or entry.name in EXCLUDED or settings.excludes(path):
                 continue
             if entry.is_dir(follow_symlinks=False):
-                if not (path / "pyvenv.cfg").exists():
+                # Not `Path.exists`, which raises in a folder that may not be entered.
+                if not os.path.exists(path / "pyvenv.cfg"):
                     yield from self._walk(path)
-            elif entry.name.endswith(".py") and entry.is_file():
+            elif entry.name.endswith(".py") and os.path.isfile(path):
                 yield path
 
 
@@ -195,7 +212,7 @@ def _settings_in(folder: Path) -> Settings | None:
     """The settings that stand in a folder; `gradvet.toml` goes before `pyproject.toml`."""
     for name, where in (("gradvet.toml", ()), ("pyproject.toml", ("tool", "gradvet"))):
         path = folder / name
-        if not path.is_file():
+        if not os.path.isfile(path):
             continue
         text = read(path).text
         if where and where[-1] not in text:

@@ -12,6 +12,9 @@ from tools.probe.judgement import Judgement, judge
 from tools.probe.observed import Observation, Program
 
 STATEMENTS = 14
+SECONDS = 5.0
+"""How long a program may run: one that appends to the list it goes through has no end."""
+
 Fault = tuple[str, str]
 _NUMBER = re.compile(r"\d+")
 

@@ -189,7 +189,7 @@ BLOCKS = (
     "with torch.no_grad():", "with torch.no_grad():", "with torch.enable_grad():",
     "with torch.inference_mode():",
     "with torch.set_grad_enabled({n} > 0):", "with torch.autocast('cpu'):", "for {k} in range(2):",
-    "for {k.m} in {l}:", "for {k}, {k.m} in enumerate({l}):", "for {k.m}, {k.m} in zip({l}, {t}):",
+    "for {k.m} in list({l}):", "for {k}, {k.m} in enumerate({l}[:]):", "for {k.m}, {k.m} in zip({t}, {l}[:]):",
     "for {k.v} in {m}:",
     "for {k}, {k.m} in {d}.items():", "if {n} > 0:", "if {s} > 0:", "if {m!}.requires_grad:",
     "if not {m!}.is_leaf:",

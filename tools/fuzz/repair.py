@@ -27,7 +27,8 @@ def without_row(text: str, row: int) -> str:
     if statement is None:
         return text
     indent = " " * statement.col_offset
-    first, end = statement.lineno - 1, statement.end_lineno or statement.lineno
+    decorators = [node.lineno for node in getattr(statement, "decorator_list", ())]
+    first, end = min([statement.lineno, *decorators]) - 1, statement.end_lineno or statement.lineno
     lines[first:end] = [f"{indent}pass"] + [""] * (end - first - 1)
     return "\n".join(lines)
 

@@ -37,6 +37,7 @@ class _Search:
         self.text = text
         self._holds = holds
         self._left = tries
+        self._asked: set[str] = set()
 
     def drop_statements(self) -> None:
         """Take out runs of statements, long ones first, from the end to the start."""
@@ -62,8 +63,10 @@ class _Search:
 
     def _take(self, candidate: str) -> bool:
         """Whether a candidate is smaller, or as small, and holds; then it is the text."""
-        if candidate == self.text or len(candidate) > len(self.text) or self._left <= 0:
+        known = candidate in self._asked or candidate == self.text
+        if known or len(candidate) > len(self.text) or self._left <= 0:
             return False
+        self._asked.add(candidate)
         self._left -= 1
         if not _parses(candidate) or not self._holds(candidate):
             return False

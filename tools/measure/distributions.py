@@ -96,7 +96,10 @@ def _views(call: str) -> list[str]:
         made = attempt(partial(_make, call, shape))
         if isinstance(made, Exception):
             continue
-        several = [("sample", partial(made.sample, (2,))), ("rsample", partial(made.rsample, (2,)))]
+        several: list[tuple[str, Callable[[], Any]]] = [
+            ("sample", partial(made.sample, (2,))),
+            ("rsample", partial(made.rsample, (2,))),
+        ]
         for result, get in (*_results(made).items(), *several):
             found = attempt(get)
             if isinstance(found, torch.Tensor):

@@ -5,6 +5,7 @@ from functools import cache
 
 from tools.measure import opdb, recipes
 from tools.measure.copies import Case
+from tools.measure.devices import widened
 from tools.measure.execute import head
 from tools.measure.fold import Record, fold
 from tools.measure.names import resolve
@@ -34,7 +35,7 @@ def measure(name: str) -> tuple[Record | None, list[Seen], list[str]]:
             met |= {(s.case.form, s.ret) for s in seen}
     if not seen:
         return None, [], errors
-    record = fold(seen)
+    record = widened(name, fold(seen))
     static = resolve(name)
     if name.startswith("torch.Tensor.") and (
         isinstance(static, property) or inspect.isgetsetdescriptor(static)

@@ -12,6 +12,7 @@ from torch import nn
 from torch.testing._internal.common_modules import ModuleInfo, module_db
 
 from tools.measure.copies import Case
+from tools.measure.devices import widened
 from tools.measure.execute import head
 from tools.measure.fixtures import MODULES, fixtures
 from tools.measure.fold import Record, answer, fold
@@ -52,7 +53,7 @@ def measure(name: str) -> tuple[Record | None, list[Seen], list[str]]:
                 errors.append(head(error))
         if not seen[training]:
             return None, [], errors
-    train, evaluated = fold(seen[True]), fold(seen[False])
+    train, evaluated = (widened(name, fold(seen[training])) for training in (True, False))
     record: Record = {"init": _constructor(name), "train": train}
     if any(weights):
         record["weights"] = answer(weights)

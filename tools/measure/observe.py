@@ -41,7 +41,9 @@ def observe(case: Case, *, brief: bool = False) -> Seen:
         seen.mutates = {parameter(p) for p, t in tensors if t._version}
         seen.differentiable = bool(candidates) or any(t.requires_grad for _, t in tensors)
         if not brief:
-            seen.first, seen.kinds = output_kinds(case, lambda prepare: run(case, (), prepare).outs, plain.outs)
+            seen.first, seen.kinds = output_kinds(
+                case, lambda prepare: run(case, (), prepare).outs, plain.outs
+            )
         alone = _one_by_one(case, seen, candidates[:MOST_INPUTS])
         grads = {p for p in candidates if p in alone or p not in candidates[:MOST_INPUTS]}
         together = attempt(lambda: run(case, grads))
@@ -49,7 +51,9 @@ def observe(case: Case, *, brief: bool = False) -> Seen:
             grads = set(list(alone)[:1])
             together = run(case, grads)
         seen.outs = {p: output(together, t) for p, t in together.outs}
-        seen.varied = [_outputs(seen, done) for done in (*alone.values(), *varied(case, grads, shapes=not brief))]
+        seen.varied = [
+            _outputs(seen, done) for done in (*alone.values(), *varied(case, grads, shapes=not brief))
+        ]
         seen.untracked = [_outputs(seen, done) for done in untracked(case, grads)]
         if brief:
             return seen

@@ -80,7 +80,9 @@ def cases(name: str) -> Iterator[Case]:
 
 def more_cases(name: str) -> Iterator[Case]:
     """The calls that the sample calls were chosen from, and further ones."""
-    yield from _cases(name, lambda op: [s for s in offered(entry(op)) if not any(s is t for t in samples(entry(op)))])
+    yield from _cases(
+        name, lambda op: [s for s in offered(entry(op)) if not any(s is t for t in samples(entry(op)))]
+    )
 
 
 def _cases(name: str, choose: Callable[[OpInfo], Sequence[SampleInput]]) -> Iterator[Case]:
@@ -197,13 +199,13 @@ def case_of(name: str, op: OpInfo, sample: SampleInput) -> Case | None:
 def _form(name: str, kinds: Mapping[str, str]) -> str:
     """The form that certain arguments select, or nothing."""
     base = name.rpartition(".")[2]
+    for parameter, names in GIVEN.items():
+        if base in names and "masked" not in name:
+            return parameter if kinds.get(parameter, "none") != "none" else ""
     if base != "to":
         for parameter, kind, form in FORMS:
             if kinds.get(parameter) == kind:
                 return form
-    for parameter, names in GIVEN.items():
-        if base in names and "masked" not in name and kinds.get(parameter, "none") != "none":
-            return parameter
     return NUMBER if any(kinds.get(p) == NUMBER for p in number_parameters(name)) else ""
 
 

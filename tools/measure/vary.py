@@ -41,7 +41,7 @@ def replaced(case: Case, change: Change) -> Case:
         if not isinstance(value, torch.nn.Module):
             return change(value)
         made = copy.deepcopy(value)
-        return made._apply(change)
+        return made._apply(change)  # type: ignore[no-untyped-call]
 
     args = tuple(walk(value, "", one) for value in case.args)
     return replace(case, args=args, kwargs={k: walk(v, "", one) for k, v in case.kwargs.items()})

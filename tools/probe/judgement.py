@@ -52,7 +52,8 @@ class Judgement:
     """What became of one program.
 
     `tensors` counts the expressions that held a tensor; of them, `unknown` where `requires_grad` is
-    MAYBE, `assumed` where the state rests on assumptions, and `missing` by why there is no state.
+    MAYBE though torch always held the same, `assumed` where the state rests on assumptions, and
+    `missing` by why there is no state.
     """
 
     contradictions: tuple[Contradiction, ...] = ()
@@ -90,7 +91,8 @@ def compare(
         elif said.assumes or said.loose:
             assumed += bool(seen.states)
         else:
-            unknown += bool(seen.states) and said.requires_grad == MAYBE
+            answers = {state.requires_grad for state in seen.states}
+            unknown += said.requires_grad == MAYBE and len(answers) == 1
             against[node] = list(_against(said, seen))
     return Judgement(tuple(_told(module, against)), tensors, unknown, assumed, missing)
 

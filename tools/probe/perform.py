@@ -33,8 +33,11 @@ def perform(program: Program, seconds: float, deliver: Callable[[Observation], N
         return
     recorder = Recorder(rewriting.places)
 
+    main_thread = threading.get_ident()
+
     def out_of_time() -> None:
-        deliver(Observation(recorder.seen(), Failure("Timeout", f"no end after {seconds:g} seconds", None)))
+        row = _row(traceback.extract_stack(sys._current_frames().get(main_thread)), program)
+        deliver(Observation(recorder.seen(), Failure("Timeout", f"no end after {seconds:g} seconds", row)))
         os._exit(0)
 
     alarm = threading.Timer(seconds, out_of_time)
@@ -83,6 +86,9 @@ def _wait_for_threads() -> None:
 
 
 def _failure(error: BaseException, program: Program) -> Failure:
-    frames = traceback.extract_tb(error.__traceback__)
-    rows = [frame.lineno for frame in frames if frame.filename == program.path]
-    return Failure(type(error).__name__, str(error), rows[-1] if rows else None)
+    return Failure(type(error).__name__, str(error), _row(traceback.extract_tb(error.__traceback__), program))
+
+
+def _row(frames: traceback.StackSummary, program: Program) -> int | None:
+    """The innermost row of the program among frames."""
+    return next((frame.lineno for frame in reversed(frames) if frame.filename == program.path), None)

@@ -9,6 +9,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import torch._dynamo  # noqa: F401  the first optimizer would import it, in every fork again, for seconds
+
 from tools.probe.observed import Failure, Observation, Program
 from tools.probe.perform import perform
 

@@ -62,14 +62,17 @@ class Backward(Event):
 
 @dataclass(frozen=True, slots=True)
 class ToNumpy(Event):
-    """A tensor is turned into a numpy array by `how`; `source` is the tensor's expression, if there is one."""
+    """A tensor is turned into a numpy array by `how`.
+
+    `source` is the expression that is handed over; `fixable` whether that is the tensor itself.
+    """
 
     tensor: Tensor
     mode: int
     how: str
     source: ast.expr | None
     in_forward: bool
-    comes_back: bool = False
+    fixable: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +97,8 @@ class DataUse(Event):
     `saved` are the nodes that need the value for a backward still to come; `of_grad` whether it is
     the data of a gradient, `activation` whether the tensor was computed or belongs to a forward under
     way, `init` whether torch.nn.init writes it; `plain` whether the write is a statement that can
-    move under no_grad as it is. `subject` is the tensor's expression, `together` are all uses of
+    move under no_grad as it is, `kept` the place (an attribute, an item) through which it is
+    written when `.data` was taken elsewhere. `subject` is the tensor's expression, `together` are all uses of
     `.data` in that statement.
     """
 
@@ -107,6 +111,7 @@ class DataUse(Event):
     activation: bool
     init: bool
     plain: bool
+    kept: ast.expr | None
     together: tuple[ast.AST, ...]
 
 

@@ -64,7 +64,7 @@ class WatchedMachine(Machine):
 
     def expressions(self) -> tuple[Expression, ...]:
         """All that were visited, in the order of the text."""
-        nodes = sorted((node for node in _values_in(self.tree) if node in self._visits), key=_place)
+        nodes = sorted((node for node in _values_in(self.main) if node in self._visits), key=_place)
         groups: dict[int, int] = {}
         return tuple(self._expression(node, groups) for node in nodes)
 

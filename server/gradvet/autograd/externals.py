@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 from gradvet.autograd import layers
 from gradvet.autograd.calls import CALL_EXTERNAL, Call, unknown_call
-from gradvet.autograd.domain import FLOAT, GRAD, MAYBE, NO_FN, NOTHING, YES
+from gradvet.autograd.domain import FLOAT, GRAD, MAYBE, NO_FN, NOTHING, YES, Tensor
 from gradvet.autograd.frameworks import MODULE_MAKERS
-from gradvet.autograd.graph import backward, held_tensors
+from gradvet.autograd.graph import MOST_DEEP, backward, held_tensors
 from gradvet.autograd.knowledge import load
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.methods import owned_by
@@ -22,6 +22,7 @@ from gradvet.autograd.values import (
     Opaque,
     Ref,
     Sequence,
+    Tuple,
     Unknown,
     Value,
 )
@@ -171,15 +172,17 @@ def _numpy(m: Machine, name: str, call: Call) -> Value:
             continue
         if name in _NUMPY_SAFE and m.tensor(value) is not None:
             continue  # torch refuses numpy's way of calling it for another reason
-        for _, state in sorted(held_tensors(m, value), key=lambda pair: pair[1].requires_grad != YES):
+        for _, state in held_tensors(m, value):
             if state.requires_grad & YES:
                 cuts |= {m.cut("numpy", f"{short}()", call.node, state.leaves, state.nodes)}
-            if name.startswith("pandas.") and m.tensor(value) is None:
-                continue  # a frame of objects is made without a word
-            if _takes_tensors(name, short):
-                to_numpy(m, call.node, state, _spelled(call, name), _argument_node(call, at))
-                refused = refused or (m.mode == GRAD and state.requires_grad == YES)
-                break
+        asking = asks_for_grad(m, value)
+        if asking is None or not _takes_tensors(name, short):
+            continue
+        if name.startswith("pandas.") and m.tensor(value) is None:
+            continue  # a frame of objects is made without a word
+        whole = m.tensor(value) is not None
+        to_numpy(m, call.node, asking, _spelled(call, name), _argument_node(call, at), fixable=whole)
+        refused = refused or m.mode == GRAD
     if refused:
         return Unknown("the line raises")
     if name in _NUMPY_SCALARS:
@@ -191,6 +194,29 @@ def _numpy(m: Machine, name: str, call: Call) -> Value:
     if name.startswith("sklearn.metrics."):
         return Number("float", cuts)
     return m.unknown(call.node, f"the result of `{short}`", (), "call")
+
+
+def asks_for_grad(m: Machine, value: Value, depth: int = 0) -> Tensor | None:
+    """The tensor that makes a value impossible for numpy: one in it that must require grad."""
+    whole = m.tensor(value)
+    if whole is not None:
+        return whole if whole.requires_grad == YES else None
+    if depth > MOST_DEEP:
+        return None
+    content = m.cells.get(getattr(value, "address", -1))
+    parts: tuple[Value, ...] = ()
+    if type(value) is Tuple:
+        parts = value.items
+    elif type(content) is Sequence:
+        parts = (
+            *(content.items or ()),
+            *((content.rest,) if content.rest is not None and content.nonempty else ()),
+        )
+    for part in parts:
+        found = asks_for_grad(m, part, depth + 1)
+        if found is not None:
+            return found
+    return None
 
 
 def _takes_tensors(name: str, short: str) -> bool:

@@ -201,9 +201,10 @@ def backward_event(
             source = site.func.value
         elif site.args:
             source = site.args[0]
-    cuts = tuple(
-        Cut(info.kind, info.name, info.node) for info in (m.cuts[number] for number in sorted(root.cuts))
-    )
+    # What stops a gradient for good comes last on its way; a target's no_grad is seldom what is wrong.
+    last = [c for c in root.cuts if not any(c in m.cuts[other].upstream for other in root.cuts if other != c)]
+    ordered = sorted(last, key=lambda number: (m.cuts[number].kind == "no_grad", number))
+    cuts = tuple(Cut(m.cuts[c].kind, m.cuts[c].name, m.cuts[c].node) for c in ordered)
     return Backward(site, m.where(), root, m.mode, how, retains, freed, source, cuts)
 
 

@@ -1,4 +1,8 @@
-"""Imports of the project's own modules: each is run once in the same machine, with globals of its own."""
+"""Imports of the project's own modules: each is run once in the same machine, with globals of its own.
+
+What the analysed module imports is run where it is imported. What those modules import in turn is run
+when one of its names is used: most of a project is never needed, and circles do no harm.
+"""
 
 import ast
 import sys
@@ -6,21 +10,42 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
-from gradvet.autograd.domain import GRAD
 from gradvet.autograd.externals import HANDLERS, INTO_NUMPY
 from gradvet.autograd.frameworks import FRAMEWORKS, MODULE_MAKERS
-from gradvet.autograd.machine import MODE, MOST_STEPS, Frame, Machine, OutOfSteps
+from gradvet.autograd.machine import (
+    MODE,
+    MOST_RUNS_OF_ONE_FUNCTION,
+    MOST_STEPS,
+    Frame,
+    Machine,
+    OutOfSteps,
+)
 from gradvet.autograd.names import globals_of
 from gradvet.autograd.store import Delta
-from gradvet.autograd.values import Const, External, OwnModule, Sequence, Tuple, Value, const
+from gradvet.autograd.values import (
+    Const,
+    External,
+    Function,
+    Later,
+    OwnModule,
+    Sequence,
+    Tuple,
+    Value,
+    atoms,
+    const,
+    join_all,
+)
 from gradvet.syntax.packages import Packages, Read, is_package, with_slashes, within
 from gradvet.syntax.parse import Module, parse
 from gradvet.text import Source
 
 MOST_MODULES = 100
 MOST_CHARACTERS = 2_000_000
+MOST_CALLS = 2000
+MOST_CALLS_OF_A_PART = 100
+MOST_CALLS_OF_A_BODY = 200
 MOST_STEPS_OF_IMPORTS = 12_000
-MOST_IMPORTS_DEEP = 24
+MOST_IMPORTS_DEEP = 20
 MOST_PARSED = 160
 
 
@@ -41,30 +66,37 @@ def well_known() -> frozenset[str]:
 def texts_imported(module: Module, read: Read) -> Iterator[str]:
     """The texts of the project's modules that a module itself imports."""
     packages = Packages(read)
+    path = with_slashes(module.source.path)
     for node in ast.walk(module.tree):
-        for name, level, taken in _asked(node):
-            place = _place(packages, with_slashes(module.source.path), name, level, taken)
-            file = None if place is None else packages.file(place)
-            files = [packages.file(within(place, one)) for one in taken] if place is not None else []
-            yield from (packages.text(path) or "" for path in (file, *files) if path is not None)
+        for name, taken in _asked(node):
+            place = _place(packages, path, name, taken)
+            if place is None:
+                continue
+            files = (packages.file(place), *(packages.file(within(place, one)) for one in taken))
+            yield from (packages.text(file) or "" for file in files if file is not None)
 
 
-def _asked(node: ast.AST) -> list[tuple[str, int, tuple[str, ...]]]:
-    """The modules that an import names, each with its dots and what is taken from it."""
+def _asked(node: ast.AST) -> list[tuple[str, tuple[str, ...]]]:
+    """The modules that an import names, dots and all, each with what is taken from it."""
     match node:
         case ast.Import(names=names):
-            return [(alias.name, 0, ()) for alias in names]
-        case ast.ImportFrom(module=module, level=level, names=names):
-            return [(module or "", level, tuple(alias.name for alias in names if alias.name != "*"))]
+            return [(alias.name, ()) for alias in names]
+        case ast.ImportFrom(names=names):
+            return [(named_by(node), tuple(alias.name for alias in names if alias.name != "*"))]
     return []
 
 
-def _place(
-    packages: Packages, importer: str, name: str, level: int, taken: tuple[str, ...] = ()
-) -> str | None:
-    if not level and (not name or name.partition(".")[0] in well_known()):
+def named_by(node: ast.ImportFrom) -> str:
+    """The module in `from ..module import name`, with its dots."""
+    return "." * node.level + (node.module or "")
+
+
+def _place(packages: Packages, importer: str, name: str, taken: tuple[str, ...]) -> str | None:
+    """Where the module lies that `importer` means by a name; None if it is not one of the project."""
+    if name.partition(".")[0] in well_known():
         return None
-    return packages.place(importer, name, level, taken)
+    bare = name.lstrip(".")
+    return packages.place(importer, bare, len(name) - len(bare), taken)
 
 
 @dataclass(slots=True)
@@ -82,88 +114,126 @@ class Imports:
     def __init__(self, main: Module, scope: int, read: Read) -> None:
         """Begin with the one that is analysed; `read` gives the texts of the others."""
         self._packages = Packages(read)
+        self._main = main
         path = with_slashes(main.source.path)
         own = OwnModule(scope, "__main__", path.rpartition("/")[0] if is_package(path) else None)
         self._files = {path: _File(main, own)}
         self._folders: dict[str, OwnModule] = {}
+        self._sought: set[tuple[int, str]] = set()
         self._paths = {scope: path}
         self._depth = 0
         self._characters = 0
         self._steps = 0
+        self._calls = 0
+        self._until = MOST_CALLS
+        self._last = 0
 
     @property
     def others(self) -> list[Module]:
         """The modules that were imported, in the order in which they were met."""
-        return [file.module for file in self._files.values()][1:]
+        return [file.module for file in self._files.values() if file.module is not self._main]
 
     def holds(self, node: ast.AST) -> bool:
         """Whether a node is one of the module that is analysed."""
-        return next(iter(self._files.values())).module.holds(node)
+        return self._main.holds(node)
 
-    # -- what the statements bind
+    def mention(self, word: str) -> bool:
+        """Whether a word stands in one of them."""
+        return any(word in module.healed for module in self.others)
 
-    def module(self, m: Machine, name: str, *, first: bool) -> Value | None:
-        """What `import a.b` binds, the `first` package, or `import a.b as c`, the module; None if it is not our own."""
-        place = _place(self._packages, self._importer(m), name, 0)
-        if place is None:
-            return None
-        parts = name.split(".")
-        top = place.removesuffix("/".join(parts))
-        found: Value | None = None
-        for at in range(1 if first else len(parts), len(parts) + 1):
-            value = self._at(m, top + "/".join(parts[:at]), ".".join(parts[:at]))
-            found = value if found is None else found
-        return found
+    def begin(self) -> None:
+        """Begin a part that is run by itself: where nothing is known, calls into other modules tell less and less."""
+        self._last = self._last or self._calls + MOST_CALLS
+        self._until = min(self._calls + MOST_CALLS_OF_A_PART, self._last)
 
-    def taken(self, m: Machine, node: ast.ImportFrom) -> OwnModule | None:
-        """The module that names are taken from; None if it is not our own."""
-        [(name, level, taken)] = _asked(node)
-        place = _place(self._packages, self._importer(m), name, level, taken)
-        return None if place is None else self._at(m, place, "." * level + name)
+    def follows(self, m: Machine, function: Function) -> bool:
+        """Whether a call of a function is followed; of functions of other modules, only so many are."""
+        if globals_of(m, function.scope) == m.global_scope:
+            return True
+        self._calls += 1
+        if self._calls <= self._until and m.runs.get(function.node, 0) < MOST_RUNS_OF_ONE_FUNCTION:
+            return True
+        m.limit("not all calls of functions of other modules were followed: there are too many")
+        return False
+
+    # -- what names are bound to
+
+    def imported(self, m: Machine, module: str, name: str = "", *, first: bool = False) -> Value:
+        """What an import binds in the module that is being run."""
+        scope = globals_of(m, m.frames[-1].scope)
+        later = Later(self._paths[scope], module, name, first)
+        if module.partition(".")[0] in well_known():
+            return _outside(later)
+        return self._found(m, later) if scope == m.global_scope else later
+
+    def settled(self, m: Machine, scope: int, name: str, value: Value) -> Value:
+        """The value of a name that was imported and not yet looked for."""
+        self._sought.add((scope, name))
+        try:
+            found = [self._found(m, atom) if type(atom) is Later else atom for atom in atoms(value)]
+        finally:
+            self._sought.discard((scope, name))
+        joined = join_all(found)
+        if not any(type(atom) is External for atom in found):  # else it may be there the next time
+            m.store.set((scope, name), joined)
+        return joined
 
     def member(self, m: Machine, module: OwnModule, name: str) -> Value:
-        """What `from module import name` binds: what has that name in it, or else a module of the package."""
+        """What has a name in a module, or else a module of that name in a package."""
         value = m.cells.get((module.scope, name))
-        if value is None and module.place is not None:
+        if value is not None and not is_open(value):
+            return value
+        if value is not None and (module.scope, name) not in self._sought:
+            return self.settled(m, module.scope, name, value)
+        value = None
+        if module.place is not None:
             place = within(module.place, name)
             if self._packages.file(place) is not None:
                 value = self._at(m, place, f"{module.name}.{name}")
         return value if value is not None else External(f"{module.name}.{name}")
 
-    def attribute(self, m: Machine, module: OwnModule, name: str) -> Value:
-        """What `module.name` gives: of the modules in a package, only those that somebody has imported."""
-        value = m.cells.get((module.scope, name))
-        if value is None and module.place is not None:
-            place = within(module.place, name)
-            if self._packages.file(place) in self._files:
-                value = self._at(m, place, f"{module.name}.{name}")
-        return value if value is not None else External(f"{module.name}.{name}")
-
-    def star(self, m: Machine, module: OwnModule) -> None:
-        """`from module import *`."""
+    def star(self, m: Machine, name: str) -> None:
+        """`from name import *`, in the module that is being run."""
         frame = m.frames[-1]
-        for name in self._public(m, module):
-            frame.info.names.add(name)
-            m.store.set((frame.scope, name), self.member(m, module, name))
-        known = module.scope in self._paths
-        passed_on = m.star_imports.get(module.scope, ()) if known else (module.name,)
-        m.star_imports.setdefault(globals_of(m, frame.scope), []).extend(passed_on)
+        scope = globals_of(m, frame.scope)
+        place = _place(self._packages, self._paths[scope], name, ())
+        module = None if place is None else self._at(m, place, name)
+        passed_on: list[str] = [name]
+        if module is not None and module.scope in self._paths:
+            passed_on = m.star_imports.get(module.scope, [])
+            for public in self._public(m, module):
+                frame.info.names.add(public)
+                value = m.cells.get((module.scope, public))
+                value = value if value is not None else self.member(m, module, public)
+                m.store.set((frame.scope, public), value)
+        m.star_imports.setdefault(scope, []).extend(passed_on)
 
     def _public(self, m: Machine, module: OwnModule) -> list[str]:
         """The names that a star takes: those in `__all__`, or else all that do not begin with an underscore."""
         listed = m.cells.get((module.scope, "__all__"))
         content = m.cells.get(getattr(listed, "address", -1), listed)
-        items = content.items if type(content) in (Sequence, Tuple) else None
+        items = content.items if isinstance(content, (Sequence, Tuple)) else None
         if items is not None and all(type(item) is Const and item.kind == "str" for item in items):
             return [item.value for item in items]
-        path = self._paths.get(module.scope)
-        names = m.info(self._files[path].module.tree).names if path is not None else set()
+        names = m.info(self._files[self._paths[module.scope]].module.tree).names
         return sorted(name for name in names if name[:1] != "_" and (module.scope, name) in m.cells)
 
-    # -- running modules
+    # -- finding and running modules
 
-    def _importer(self, m: Machine) -> str:
-        return self._paths[globals_of(m, m.frames[-1].scope)]
+    def _found(self, m: Machine, later: Later) -> Value:
+        """What an import gives, now that it is needed."""
+        taken = (later.name,) if later.name else ()
+        place = _place(self._packages, later.importer, later.module, taken)
+        if place is None:
+            return _outside(later)
+        name = later.module
+        if later.first:
+            name, _, inner = name.partition(".")
+            place = place.removesuffix(f"/{inner.replace('.', '/')}") if inner else place
+        module = self._at(m, place, name)
+        if module is None:
+            return _outside(later)
+        return self.member(m, module, later.name) if later.name else module
 
     def _at(self, m: Machine, place: str, name: str) -> OwnModule | None:
         """The module at a place; its body has run then, unless it is just being run."""
@@ -194,15 +264,14 @@ class Imports:
 
     def _full(self, m: Machine, text: str) -> bool:
         """Whether a bound is reached, so that one more module would be too many."""
-        self._characters += len(text)
         if (
             len(self._files) <= MOST_MODULES
             and self._depth < MOST_IMPORTS_DEEP
-            and self._characters <= MOST_CHARACTERS
-            and (self._depth or self._steps < MOST_STEPS_OF_IMPORTS)
+            and self._characters + len(text) <= MOST_CHARACTERS
+            and self._steps < MOST_STEPS_OF_IMPORTS
         ):
+            self._characters += len(text)
             return False
-        self._characters -= len(text)
         m.limit("not all of the project's modules that are imported were followed: there are too many")
         return True
 
@@ -211,27 +280,40 @@ class Imports:
         tree, scope = file.module.tree, file.value.scope
         before = m.frames, m.loops, m.calls, m.alone, m.raised, m.cut_short
         modes, mode, limits, steps = len(m.mode_nodes), m.mode, dict(m.limits), m.steps
+        calls, until = self._calls, self._until
+        self._until = calls + MOST_CALLS_OF_A_BODY
         mark = m.store.mark()
         info = m.info(tree)
         info.keeps_locals = True
+        info.names.add("__name__")
         m.scope_parents[scope] = 0
         m.store.set((scope, "__name__"), const(file.value.name))
         m.frames, m.loops, m.calls = [Frame(tree, info, scope, m.number(), mark)], [], []
         m.alone = m.raised = False
-        if not self._depth:
-            m.steps = MOST_STEPS - MOST_STEPS_OF_IMPORTS + self._steps
+        m.steps = MOST_STEPS - MOST_STEPS_OF_IMPORTS + self._steps
         self._depth += 1
         try:
             m.block(tree.body)
         except (OutOfSteps, RecursionError):
             m.limits = limits
             m.limit(f"what `{file.value.name}` does when it is imported was not followed to its end")
-            m.store.set(MODE, mode or GRAD)
+            m.store.set(MODE, mode)
             del m.mode_nodes[modes:]
         finally:
             self._depth -= 1
-            if not self._depth:
-                self._steps = m.steps - MOST_STEPS + MOST_STEPS_OF_IMPORTS
-                m.steps = steps
+            self._calls, self._until = calls, until
+            self._steps = m.steps - MOST_STEPS + MOST_STEPS_OF_IMPORTS
             m.frames, m.loops, m.calls, m.alone, m.raised, m.cut_short = before
+            m.steps = self._steps + MOST_STEPS - MOST_STEPS_OF_IMPORTS if self._depth else steps
         file.delta = m.store.delta(mark)
+
+
+def is_open(value: Value) -> bool:
+    """Whether a value, or an alternative of it, is yet to be looked for."""
+    return any(type(atom) is Later for atom in atoms(value))
+
+
+def _outside(later: Later) -> External:
+    """What an import gives that is of another package."""
+    name = later.module.partition(".")[0] if later.first else later.module
+    return External(f"{name}.{later.name}" if later.name else name)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from gradvet.autograd.domain import MAYBE, NO, YES, Node, Tensor
+from gradvet.autograd.domain import GRAD, MAYBE, NO, YES, Node, Tensor
 from gradvet.autograd.graph import held_tensors, node_key, reachable, spoiled_key
 from gradvet.autograd.layers import is_module, members
 from gradvet.autograd.machine import Loop, Machine
@@ -90,6 +90,7 @@ class DataRead:
     init: bool = False
     how: str = ""
     mode: int = 1
+    target: ast.expr | None = None
 
 
 @dataclass(slots=True)
@@ -227,6 +228,8 @@ class Judge:
         frame = m.frames[-1]
         if any(getattr(f.node, "name", "") == "forward" for f in m.frames):
             return
+        if m.mode == GRAD and m.mode_nodes:
+            return  # somebody turned grad mode on for it
         held = held_tensors(m, result)
         graphs = [state for _, state in held if state.requires_grad == YES and state.nodes]
         if not graphs:
@@ -264,7 +267,8 @@ class Judge:
                     self._spoil(read, state)
                     read.mode = m.mode
                     if read.kind == "read":
-                        read.kind, read.write, read.how = "written", site, how
+                        read.kind, read.write, read.how, read.target = "written", site, how, target
+                        read.calls = m.where()
                         read.forward = read.forward and in_forward(m)
 
     def _spoil(self, edit: "Edit | DataRead", state: Tensor) -> None:

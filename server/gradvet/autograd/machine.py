@@ -122,7 +122,7 @@ class Machine:
 
     def __init__(self, tree: ast.Module) -> None:
         """Nothing has run yet; grad mode is on."""
-        self.tree = tree
+        self.main = tree
         self.store = Store(join_cells)
         self.cells = self.store.cells
         self.frames: list[Frame] = []
@@ -170,11 +170,23 @@ class Machine:
         self.sizes = Ref(self.number())
         self.store.set(self.sizes.address, Range(Number("int"), nonempty=True))
 
-    @cached_property
+    @property
+    def tree(self) -> ast.Module:
+        """All that is run: the module, and the functions of other modules that were called."""
+        if self.imports is None:
+            return self.main
+        called: list[Any] = [node for node in self.reached if not self.imports.holds(node)]
+        return ast.Module([*self.main.body, *called], [])
+
+    @property
     def creates_graphs(self) -> bool:
         """Whether the program ever asks for the graph of a gradient."""
+        return self._asks_for_graphs or (self.imports is not None and self.imports.mention("create_graph"))
+
+    @cached_property
+    def _asks_for_graphs(self) -> bool:
         return any(
-            isinstance(node, ast.keyword) and node.arg == "create_graph" for node in ast.walk(self.tree)
+            isinstance(node, ast.keyword) and node.arg == "create_graph" for node in ast.walk(self.main)
         )
 
     # -- grad mode

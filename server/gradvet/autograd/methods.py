@@ -542,7 +542,8 @@ def call_object(m: Machine, ref: Ref, call: Call) -> Value:
         case Opaque() if _is_submodule(m, call) and any(held_tensors(m, v) for v in call.args):
             func = call.node.func  # type: ignore[attr-defined]
             layers.as_module(m, ref, content, f"`{ast.unparse(func)}`")
-            return call_object(m, ref, call)
+            if type(m.cells.get(ref.address)) is Layer:  # one of an earlier iteration stays what it was
+                return call_object(m, ref, call)
     return unknown_call(m, call, "the result of a call that is not known")
 
 

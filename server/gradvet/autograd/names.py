@@ -3,7 +3,7 @@
 import builtins
 
 from gradvet.autograd.machine import Frame, Machine
-from gradvet.autograd.values import External, Text, Unknown, Value, const
+from gradvet.autograd.values import External, Later, Text, Union, Unknown, Value, const
 
 _BUILTINS = {name: External(f"builtins.{name}") for name in dir(builtins)}
 _DUNDERS: dict[str, Value] = {"__name__": const("__main__"), "__file__": Text(), "__doc__": Text()}
@@ -17,13 +17,13 @@ def lookup(m: Machine, name: str) -> Value:
     if name in frame.info.names and name not in frame.info.globals:
         value = m.cells.get((frame.scope, name))
         if value is not None:
-            return value
+            return _settled(m, frame.scope, name, value)
     outside = name in frame.info.globals
     scope = globals_of(m, frame.scope) if outside else m.scope_parents.get(frame.scope, 0)
     while scope:
         value = m.cells.get((scope, name))
         if value is not None:
-            return value
+            return _settled(m, scope, name, value)
         scope = m.scope_parents.get(scope, 0)
     stars = m.star_imports.get(globals_of(m, frame.scope), ()) if m.star_imports else ()
     for module in reversed(stars):
@@ -31,6 +31,14 @@ def lookup(m: Machine, name: str) -> Value:
             return External(f"{module}.{name}")
     known = _BUILTINS.get(name) or _DUNDERS.get(name)
     return known if known is not None else Unknown(f"`{name}` is not defined here")
+
+
+def _settled(m: Machine, scope: int, name: str, value: Value) -> Value:
+    """The value of a name; what it was imported from is run now if nothing of it was needed before."""
+    kind = type(value)
+    if kind is Later or (kind is Union and any(type(atom) is Later for atom in value.atoms)):
+        return m.imports.settled(m, scope, name, value)
+    return value
 
 
 def globals_of(m: Machine, scope: int) -> int:

@@ -339,7 +339,7 @@ def set_item(m: Machine, holder: Value, key: Value, new: Value, node: ast.AST) -
             case Array():
                 tensors.array_written(m, atom, content, node)
                 stored = m.tensor(new)
-                if stored is not None and isinstance(node, ast.Assign):
+                if stored is not None and isinstance(node, ast.Assign) and _has_a_dimension(stored):
                     words = f"storing into {_words(node.targets[0])}"
                     tensors.to_numpy(m, node, stored, words, node.value)
             case Instance(owner=owner):
@@ -354,6 +354,11 @@ def set_item(m: Machine, holder: Value, key: Value, new: Value, node: ast.AST) -
             # A list does not grow by an item that is set; a dict does by a key that it did not have.
             grows = type(key) is not Const
             m.judge.stored(node, atom, new, ("=" if type(content) is Sequence else "*") if grows else "")
+
+
+def _has_a_dimension(state: Tensor) -> bool:
+    """Whether a tensor must have a dimension: a module gave it. One without goes into an array with a warning."""
+    return state.origin is not None and state.origin.text[:1].isupper()
 
 
 def _words(target: ast.expr) -> str:

@@ -266,7 +266,7 @@ def carried(op: Op, inputs: Inputs) -> tuple[int, list[Operand]]:
     return truth, through
 
 
-def dtype_of(m: Machine, out: Output, inputs: Inputs) -> int:
+def dtype_of(op: Op, out: Output, inputs: Inputs) -> int:
     """The dtype class of an output."""
     wanted = inputs.arguments.get("dtype")
     for value in (wanted, *inputs.arguments.values()) if out.dtype == "maybe" else (wanted,):
@@ -292,8 +292,11 @@ def dtype_of(m: Machine, out: Output, inputs: Inputs) -> int:
         number = any(
             type(v) is Number or (type(v) is Const and v.kind == "float") for v in inputs.arguments.values()
         )
-        return INTEGER if all(d == INTEGER for d in known) and not number else FLOAT | INTEGER
-    return inputs.operands[0].state.dtype
+        surely = not (number or inputs.unknown) and all(d == INTEGER for d in known)
+        return INTEGER if surely else FLOAT | INTEGER
+    first = inputs.operands[0]
+    # `unknown.gather(1, index)` has the dtype of what is not known, never that of its index.
+    return FLOAT | INTEGER if inputs.unknown and first.parameter != op.parameter(0) else first.state.dtype
 
 
 def in_mode(m: Machine, truth: int) -> int:
@@ -311,7 +314,7 @@ def _output(
     if out.same == "always" and shared:
         return shared[0].value
     truth, through = found
-    dtype = dtype_of(m, out, inputs)
+    dtype = dtype_of(op, out, inputs)
     if truth == YES and out.dtype in ("same", "promote"):
         dtype = FLOAT  # what carries a gradient is floating point, and so is what is computed with it
     if out.grad == "never" or dtype == INTEGER:
@@ -330,7 +333,7 @@ def _output(
     elif out.share != "never" and shared:
         state = state._replace(storage=state.storage | shared[0].state.storage)
     if out.inner != "never" and state.view == NO and state.inference != YES:
-        state = state._replace(view=YES if out.inner == "always" and state.inference == NO else MAYBE)
+        state = state._replace(view=MAYBE)  # which path inside was taken depends on more than was measured
     m.place(address, state)
     ref = Ref(address)
     if out.same == "maybe" and shared and shared[0].state.dtype & dtype:

@@ -37,6 +37,7 @@ from gradvet.syntax.packages import Read
 from gradvet.syntax.parse import Module
 from gradvet.syntax.together import Together
 
+Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 _PASSES_OVER_METHODS = 2
 
 
@@ -91,18 +92,37 @@ def _reset(m: Machine) -> None:
 
 
 def _unreached(m: Machine, tree: ast.Module) -> None:
-    """Run what no call reached, with arguments of which only annotations and defaults tell."""
-    for statement in tree.body:
-        for node in _definitions(statement):
+    """Run what no call reached, with arguments of which only annotations and defaults tell.
+
+    What nothing in the file mentions comes first: it may call the others, and knows under which grad mode.
+    """
+    definitions = [node for statement in tree.body for node in _definitions(statement)]
+    mentioned = _mentioned(m, definitions)
+    for inner in (False, True):
+        for node in definitions:
             if isinstance(node, ast.ClassDef):
-                _bounded(m, partial(_class, m, node))
-            elif node not in m.reached:
+                _bounded(m, partial(_class, m, node, frozenset() if inner else mentioned))
+            elif node not in m.reached and (inner or node.name not in mentioned):
                 function = m.defined.get(node)
                 if type(function) is Function and _speaks_of_torch(m, node):
                     _bounded(m, partial(_alone, m, node, function, ()))
 
 
-def _definitions(statement: ast.stmt) -> list[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]:
+def _mentioned(m: Machine, definitions: list[Definition]) -> frozenset[str]:
+    """The names that functions of the file mention outside themselves, and those that Python calls by itself."""
+    names: set[str] = {"forward"}
+    for definition in definitions:
+        functions = definition.body if isinstance(definition, ast.ClassDef) else [definition]
+        for node in functions:
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                info = m.info(node)
+                names |= (info.loads | info.attributes) - {node.name}
+                if node.name.startswith("__"):
+                    names.add(node.name)
+    return frozenset(names)
+
+
+def _definitions(statement: ast.stmt) -> list[Definition]:
     if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         return [statement]
     if isinstance(statement, (ast.If, ast.Try)):
@@ -145,6 +165,8 @@ def _alone(
     """Run a function by itself; what it gives goes to callers that are not in this file."""
     before = m.mode
     m.alone = True
+    if m.imports is not None:
+        m.imports.begin()
     call = Call(node, (*given, *_arguments(m, node, function, len(given))))
     value = call_function(
         m, function._replace(kind="" if function.kind == "contextmanager" else function.kind), call
@@ -222,19 +244,23 @@ def _instance_of(m: Machine, info: ClassInfo) -> Value:
     m.store.set((info.address, "#instance"), made)
     if info.is_module:
         m.write_cell(made, "training", Unknown("train or eval"))
+    if m.imports is not None:
+        m.imports.begin()
     init = find_in_class(m, info.address, "__init__")
     if type(init) is Function and isinstance(init.node, ast.FunctionDef):
         call_value(m, init, Call(info.node, (made, *_arguments(m, init.node, init, 1))))
     return made
 
 
-def _class(m: Machine, node: ast.ClassDef) -> None:
+def _class(m: Machine, node: ast.ClassDef, later: frozenset[str]) -> None:
     """Run the methods that no call reached, on an instance, as if in a loop: it outlives each call of them."""
     info = next((c for c in m.classes.values() if c.node is node), None)
     methods = [
         child
         for child in node.body
-        if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)) and child not in m.reached
+        if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef))
+        and child not in m.reached
+        and child.name not in later
     ]
     methods = [child for child in methods if _speaks_of_torch(m, child)]
     if info is None or not methods:

@@ -10,9 +10,10 @@ from gradvet.autograd.control import fork, narrow, truth
 from gradvet.autograd.domain import NO, YES
 from gradvet.autograd.events import ModeStatement
 from gradvet.autograd.expressions import defaults_of
+from gradvet.autograd.imports import named_by
 from gradvet.autograd.loops import run_for, run_while
 from gradvet.autograd.machine import EXECUTE, Machine
-from gradvet.autograd.names import bind, globals_of, unbind
+from gradvet.autograd.names import bind, unbind
 from gradvet.autograd.objects import assign, delete_item, get_attribute, get_item
 from gradvet.autograd.operators import in_place
 from gradvet.autograd.store import Delta
@@ -203,24 +204,27 @@ def _delete(m: Machine, node: ast.Delete) -> bool:
 @executes(ast.Import)
 def _import(m: Machine, node: ast.Import) -> bool:
     for alias in node.names:
-        first = alias.name.partition(".")[0]
-        own = m.imports and m.imports.module(m, alias.name, first=not alias.asname)
-        bind(m, alias.asname or first, own or External(alias.name if alias.asname else first))
+        name = alias.name if alias.asname else alias.name.partition(".")[0]
+        value: Value = External(name)
+        if m.imports is not None:
+            value = m.imports.imported(m, alias.name, first=not alias.asname)
+        bind(m, alias.asname or name, value)
     return True
 
 
 @executes(ast.ImportFrom)
 def _import_from(m: Machine, node: ast.ImportFrom) -> bool:
-    module = "." * node.level + (node.module or "")
-    own = m.imports and m.imports.taken(m, node)
+    module = named_by(node)
     for alias in node.names:
         if alias.name != "*":
-            value = m.imports.member(m, own, alias.name) if own else External(f"{module}.{alias.name}")
+            value: Value = External(f"{module}.{alias.name}")
+            if m.imports is not None:
+                value = m.imports.imported(m, module, alias.name)
             bind(m, alias.asname or alias.name, value)
-        elif own:
-            m.imports.star(m, own)
+        elif m.imports is not None:
+            m.imports.star(m, module)
         else:
-            m.star_imports.setdefault(globals_of(m, m.frames[-1].scope), []).append(module)
+            m.star_imports.setdefault(m.global_scope, []).append(module)
     return True
 
 

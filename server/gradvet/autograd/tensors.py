@@ -462,9 +462,11 @@ def _array(m: Machine, receiver: Value, state: Tensor, call: MethodCall) -> Valu
     return array_of(m, call.node, receiver, state)
 
 
-def to_numpy(m: Machine, node: ast.AST, state: Tensor, how: str, source: ast.expr | None) -> None:
-    """Record that a tensor leaves torch."""
-    m.emit(ToNumpy(node, m.where(), state, m.mode, how, source, in_forward(m)))
+def to_numpy(
+    m: Machine, node: ast.AST, state: Tensor, how: str, source: ast.expr | None, *, fixable: bool = True
+) -> None:
+    """Record that a tensor leaves torch; `fixable` is False when `source` only holds it, as a list does."""
+    m.emit(ToNumpy(node, m.where(), state, m.mode, how, source, in_forward(m), fixable))
 
 
 def in_forward(m: Machine) -> bool:

@@ -101,6 +101,18 @@ class OwnModule(NamedTuple):
     place: str | None = None
 
 
+class Later(NamedTuple):
+    """What an import of another module of the project gives; it is looked for when its name is first used.
+
+    That is the `name` in the module, or the module itself; of `import a.b.c` it is the `first` package.
+    """
+
+    importer: str
+    module: str
+    name: str
+    first: bool = False
+
+
 class Method(NamedTuple):
     """A method of a value that the interpreter itself knows, such as `tensor.detach`."""
 

@@ -287,6 +287,9 @@ def _data(m: Machine, judge: Judge, parents: dict[ast.AST, ast.AST]) -> None:
             isinstance(statement, (ast.Assign, ast.AugAssign, ast.Expr))
             and _statement(node, parents) is statement
         )
+        kept = read.target if isinstance(read.target, (ast.Subscript, ast.Attribute)) else None
+        if _statement(node, parents) is statement:
+            kept = None
         m.emit(
             DataUse(
                 node,
@@ -300,6 +303,7 @@ def _data(m: Machine, judge: Judge, parents: dict[ast.AST, ast.AST]) -> None:
                 activation,
                 init,
                 plain,
+                kept,
                 tuple(together[statement]),
             )
         )

@@ -1,5 +1,6 @@
 """Reports as a person reads them in a terminal."""
 
+import os
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,7 +14,7 @@ _WIDEST = 160  # columns of a source line that are shown
 _LEAD = 40  # columns kept before the place when a line is cut
 _COLOURS = {"error": "31", "warning": "33", "info": "36"}
 _SEVERITIES = tuple(_COLOURS)
-_BOLD, _DIM = "1", "2"
+_BOLD, _DIM, _GREEN = "1", "2", "32"
 _PICTURES = {code: chr(0x2400 + code) for code in range(0x20)} | {0x7F: "\N{SYMBOL FOR DELETE}"}
 _PICTURES |= dict.fromkeys((*range(0x80, 0xA0), *range(0xD800, 0xE000)), "\N{REPLACEMENT CHARACTER}")
 
@@ -138,10 +139,14 @@ def summary(reports: Sequence[Report], paint: Paint, *, fixing: bool = False) ->
     if applied:
         changed = sum(report.before != report.after for report in reports)
         lines.append(f"Fixed {_number(applied, 'finding')} in {_number(changed, 'file')}.")
-    checked = f"{_number(len(reports), 'file')} checked"
+    missing = sum(not report.checked for report in reports)
+    checked = f"{_number(len(reports) - missing, 'file')} checked"
+    if missing:
+        checked += f", {missing} could not be"
     entries = [entry for report in reports for entry in report.entries]
     if not entries:
-        return "\n".join([*lines, paint(f"No findings ({checked}).", "32")])
+        failed = any(report.failures for report in reports)
+        return "\n".join([*lines, paint(f"No findings ({checked}).", _BOLD if failed else _GREEN)])
     counts = Counter(entry.severity for entry in entries)
     kinds = [_number(counts[severity], severity) for severity in _SEVERITIES if counts[severity]]
     files = sum(bool(report.entries) for report in reports)
@@ -161,9 +166,11 @@ def _joined(parts: Sequence[str]) -> str:
 
 
 def shown_path(path: str, here: Path) -> str:
-    """A path as a person at `here` would write it."""
+    """A path as a person at `here` would write it; links keep their own names."""
     try:
-        return str(Path(path).resolve().relative_to(here.resolve()))
+        if ".." in Path(path).parts:  # from a link it leads to where that points, so nothing can be cut out
+            return str(Path(path).resolve().relative_to(here.resolve()))
+        return str(Path(os.path.abspath(path)).relative_to(here))
     except ValueError:
         return path
 

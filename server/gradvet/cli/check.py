@@ -25,7 +25,7 @@ def check(options: Namespace) -> int:
     except ProjectError as error:
         return _complain([str(error)])
     if not jobs and not failures:
-        print("gradvet: no Python files there", file=sys.stderr)
+        _complain([f"{path}: no Python files there" for path in options.paths])
     processes = options.jobs or _processors()
     reports: list[Report] = []
     paint = as_text.Paint(_wants_colour())
@@ -42,6 +42,8 @@ def _jobs(options: Namespace) -> tuple[list[Job], list[str]]:
     for option in ("select", "ignore"):
         if (complaint := unknown_rules(getattr(options, option) or ())) is not None:
             raise ProjectError(f"--{option} names {complaint}\n`gradvet rules` lists them all")
+    if options.unsafe_fixes and not options.fix and not options.diff:
+        raise ProjectError("--unsafe-fixes needs --fix, which applies them, or --diff, which shows them")
     kinds = set()
     if options.fix or options.diff:
         kinds = {Applicability.SAFE, Applicability.UNSAFE} if options.unsafe_fixes else {Applicability.SAFE}
@@ -78,7 +80,9 @@ def _processors() -> int:
 
 def _lost(job: Job) -> Report:
     return Report(
-        str(job.path), failures=(f"{job.path}: checking it ended the process; its findings are missing",)
+        str(job.path),
+        failures=(f"{job.path}: checking it ended the process; its findings are missing",),
+        checked=False,
     )
 
 

@@ -8,25 +8,29 @@ from gradvet.views import readable
 
 
 def explain(name: str) -> int:
-    """Print a rule's page."""
+    """Print a rule's page, or list the rules of a family."""
+    families = {rule.family for rule in all_rules().values()}
+    if name in families:
+        return list_rules(name)
     rule = all_rules().get(name)
     if rule is None:
-        hint = did_you_mean(name, list(all_rules()))
-        print(f"gradvet: there is no rule `{name}`{hint}\n`gradvet rules` lists them all", file=sys.stderr)
+        hint = did_you_mean(name, [*all_rules(), *sorted(families)])
+        print(
+            f"gradvet: there is no rule or family `{name}`{hint}\n`gradvet rules` lists them all",
+            file=sys.stderr,
+        )
         return 2
     print(readable(rule.page), end="")
     return 0
 
 
-def list_rules() -> int:
-    """Print each rule with its family, its severity and the first sentence of its page."""
-    rules = list(all_rules().values())
+def list_rules(family: str | None = None) -> int:
+    """Print each rule, of a family or of all, with its family and the first sentence of its page."""
+    rules = [rule for rule in all_rules().values() if family in (None, rule.family)]
     names = max((len(rule.name) for rule in rules), default=0)
     families = max((len(rule.family) for rule in rules), default=0)
     for rule in rules:
-        print(
-            f"{rule.name:{names}}  {rule.family:{families}}  {rule.severity.value:7}  {first_sentence(rule)}"
-        )
+        print(f"{rule.name:{names}}  {rule.family:{families}}  {first_sentence(rule)}")
     return 0
 
 

@@ -111,9 +111,13 @@ def _parser() -> argparse.ArgumentParser:
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
     )
-    explain = commands.add_parser("explain", help="print a rule's page", description="Print a rule's page.")
+    explain = commands.add_parser(
+        "explain",
+        help="print a rule's page",
+        description="Print a rule's page, or list the rules of a family.",
+    )
     explain.add_argument(
-        "rule", nargs="?", metavar="RULE", help="the rule's name; without it, all are listed"
+        "rule", nargs="?", metavar="NAME", help="of a rule or a family; without it, all rules are listed"
     )
     commands.add_parser("rules", help="list the rules", description="List the rules.")
     server = commands.add_parser(
@@ -144,7 +148,7 @@ def _add_check(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--select",
-        type=_names,
+        type=_some_names,
         action="extend",
         metavar="NAMES",
         help="rules and families to run, with commas between; in place of those in the settings",
@@ -198,9 +202,16 @@ def _names(value: str) -> list[str]:
     return [name for part in value.split(",") if (name := part.strip())]
 
 
+def _some_names(value: str) -> list[str]:
+    if not (names := _names(value)):
+        raise argparse.ArgumentTypeError(
+            "expected names of rules or families with commas between (`gradvet rules` lists them); "
+            "to run all that the settings choose, leave the option out"
+        )
+    return names
+
+
 def _positive(value: str) -> int:
-    number = int(value)
-    if number < 1:
-        message = "must be 1 or more"
-        raise argparse.ArgumentTypeError(message)
-    return number
+    if not value.isdecimal() or int(value) < 1:
+        raise argparse.ArgumentTypeError(f"expected a whole number from 1, not {value!r}")
+    return int(value)

@@ -68,10 +68,14 @@ def _pool(jobs: int) -> "ProcessPoolExecutor":
 
 
 def _begin() -> None:
-    """Let Ctrl-C end a worker at once and without a word: the parent says what there is to say."""
+    """Let Ctrl-C end a worker at once and without a word: the parent says what there is to say.
+
+    Where it is ignored, as in the background, it stays so.
+    """
     import signal
 
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _each(work: Callable[[Item], Result], chunk: Sequence[Item]) -> list[Result]:

@@ -67,8 +67,8 @@ class Entry:
 class Report:
     """The outcome for one file.
 
-    `failures` are what kept Gradvet from looking at all of it; `before` and `after` are its text
-    without and with fixes.
+    `failures` are what kept Gradvet from looking at all of it, and `checked` is whether it looked at any;
+    `before` and `after` are its text without and with fixes.
     """
 
     path: str
@@ -78,6 +78,7 @@ class Report:
     before: str = ""
     after: str = ""
     seconds: float = 0.0
+    checked: bool = True
 
     def failing(self, *failures: str) -> "Report":
         """The same, with more failures."""

@@ -42,31 +42,33 @@ def work(job: Job) -> Report:
         try:
             report = _report(job)
         except ProjectError as error:
-            report = Report(str(job.path), failures=(str(error),))
+            report = Report(str(job.path), failures=(str(error),), checked=False)
         except Exception:
             log.exception("%s could not be checked", job.path)
-            report = Report(str(job.path))
-    return replace(report.failing(*failures), seconds=time.perf_counter() - start)
+            report = Report(str(job.path), checked=False)
+    named = [line.replace(os.path.abspath(job.path), str(job.path)) for line in failures]
+    return replace(report.failing(*named), seconds=time.perf_counter() - start)
 
 
 def _report(job: Job) -> Report:
     file = read(job.path)
     # Imports are looked for in the folders around the file, so its whole path is needed.
-    analysis = _analysis(job, Source(os.path.abspath(job.path), file.text))
+    analysis = first = _analysis(job, Source(os.path.abspath(job.path), file.text))
     count = 0
+    failures: tuple[str, ...] = ()
     # A text that does not parse is not rewritten: nobody could tell whether its fixed text does.
     if job.fix and not analysis.problems:
         result = fixed(analysis, lambda source: _analysis(job, source), job.fix)
         analysis, count = result.analysis, result.count
-    after = analysis.source.text
-    if job.write and after != file.text:
+    if job.write and analysis.source.text != file.text:
         try:
-            file.write(after)
+            file.write(analysis.source.text)
         except ProjectError as error:
-            return _report(replace(job, fix=frozenset())).failing(str(error))
+            analysis, count, failures = first, 0, (str(error),)
     found = entries(analysis, unsafe_edits=job.unsafe_edits)
-    texts = (file.text, after) if job.fix else ("", "")  # they travel between processes, so only when needed
-    return Report(str(job.path), found, (), count, *texts)
+    # The texts travel between processes, so only when they are needed.
+    texts = (file.text, analysis.source.text) if job.fix else ("", "")
+    return Report(str(job.path), found, failures, count, *texts)
 
 
 def _analysis(job: Job, source: Source) -> Analysis:

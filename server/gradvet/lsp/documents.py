@@ -12,6 +12,7 @@ from urllib.request import url2pathname
 from lsprotocol import types as lsp
 
 from gradvet.lsp.proto import Encoding, Place, from_changes
+from gradvet.syntax.packages import with_slashes
 from gradvet.text import Source
 
 
@@ -26,16 +27,21 @@ class Document:
     @property
     def path(self) -> str:
         """The file's path; for a text that is in no file, a name that tells it apart."""
-        parts = urlsplit(self.uri)
-        if parts.scheme != "file":
-            return unquote(self.uri)
-        path = url2pathname(parts.path)
-        return f"//{parts.netloc}{path}" if parts.netloc else path
+        return path_of(self.uri)
 
     @property
     def on_disk(self) -> bool:
         """Whether the text belongs to a file, and so to a project."""
         return self.uri.startswith("file:")
+
+
+def path_of(uri: str) -> str:
+    """The path of the file at an address; for what is no file, a name that tells it apart."""
+    parts = urlsplit(uri)
+    if parts.scheme != "file":
+        return unquote(uri)
+    path = url2pathname(parts.path)
+    return f"//{parts.netloc}{path}" if parts.netloc else path
 
 
 class Documents:
@@ -49,6 +55,10 @@ class Documents:
     def __iter__(self) -> Iterator[Document]:
         """The newest version of each, in the order in which they were opened."""
         return iter(tuple(self._open.values()))
+
+    def texts(self) -> dict[str, str]:
+        """What is open of the files of projects, by path, with `/` between the parts."""
+        return {with_slashes(document.path): document.text for document in self if document.on_disk}
 
     def get(self, uri: str) -> Document | None:
         """The newest version, or None when it is not open."""

@@ -55,6 +55,11 @@ class Newest:
                     self._begin(document)
         return None
 
+    async def finished(self, uri: str) -> Analysis | None:
+        """The last analysis that was begun, when it is done; none is begun for this."""
+        work = self._work.get(uri)
+        return None if work is None else await asyncio.shield(work.task)
+
     def forget(self, uri: str | None = None) -> None:
         """Drop what is known of one document, or of all: its text or the settings are no longer the same."""
         if uri is None:

@@ -40,7 +40,7 @@ def initialize(ls: Session, params: lsp.InitializeParams) -> None:
     ls.begin(from_capabilities(params.capabilities), encoding, from_settings(params.initialization_options))
     if ls.abilities.pull:
         options = lsp.DiagnosticOptions(
-            identifier="gradvet", inter_file_dependencies=False, workspace_diagnostics=False
+            identifier="gradvet", inter_file_dependencies=True, workspace_diagnostics=False
         )
         ls.feature(lsp.TEXT_DOCUMENT_DIAGNOSTIC, options)(diagnostic)
 
@@ -53,7 +53,10 @@ async def initialized(ls: Session, _params: lsp.InitializedParams) -> None:
         options = lsp.DidChangeConfigurationRegistrationOptions(section=SECTION)
         wanted.append(lsp.Registration("gradvet-settings", lsp.WORKSPACE_DID_CHANGE_CONFIGURATION, options))
     if ls.abilities.watch_files:
-        watchers = [lsp.FileSystemWatcher(glob_pattern="**/{pyproject,gradvet}.toml")]
+        watchers = [
+            lsp.FileSystemWatcher(glob_pattern=pattern)
+            for pattern in ("**/{pyproject,gradvet}.toml", "**/*.py")
+        ]
         files = lsp.DidChangeWatchedFilesRegistrationOptions(watchers=watchers)
         wanted.append(lsp.Registration("gradvet-files", lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES, files))
     try:
@@ -98,9 +101,13 @@ async def did_change_configuration(ls: Session, params: lsp.DidChangeConfigurati
 
 
 @server.feature(lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES)
-def did_change_watched_files(ls: Session, _params: lsp.DidChangeWatchedFilesParams) -> None:
-    """A `pyproject.toml` or `gradvet.toml` came, went or changed."""
-    ls.refresh()
+def did_change_watched_files(ls: Session, params: lsp.DidChangeWatchedFilesParams) -> None:
+    """A `pyproject.toml`, a `gradvet.toml` or a module came, went or changed."""
+    modules = [change.uri for change in params.changes if change.uri.endswith(".py")]
+    if modules:
+        ls.touched(*modules)
+    if len(modules) < len(params.changes):
+        ls.refresh()
 
 
 @server.feature(lsp.TEXT_DOCUMENT_DID_OPEN)
@@ -108,6 +115,7 @@ def did_open(ls: Session, params: lsp.DidOpenTextDocumentParams) -> None:
     """A text is shown."""
     ls.documents.open(params.text_document)
     ls.push(params.text_document.uri)
+    ls.touched(params.text_document.uri)
 
 
 @server.feature(lsp.TEXT_DOCUMENT_DID_CHANGE)
@@ -116,6 +124,7 @@ def did_change(ls: Session, params: lsp.DidChangeTextDocumentParams) -> None:
     ls.sweep()
     ls.documents.change(params.text_document, params.content_changes)
     ls.push(params.text_document.uri)
+    ls.touched(params.text_document.uri)
 
 
 @server.feature(lsp.TEXT_DOCUMENT_DID_CLOSE)

@@ -15,13 +15,17 @@ from gradvet.analysis import Analysis, analyze
 from gradvet.config import Config
 from gradvet.lsp import proto
 from gradvet.lsp.abilities import Abilities
-from gradvet.lsp.documents import Document, Documents
+from gradvet.lsp.documents import Document, Documents, path_of
 from gradvet.lsp.newest import Newest
 from gradvet.lsp.settings import for_file
-from gradvet.project import Project, ProjectError
+from gradvet.project import Project, ProjectError, reader
+from gradvet.syntax.packages import Read, with_slashes
 from gradvet.text import Source
 
 log = logging.getLogger(__name__)
+
+# Seconds without an edit before files that import the edited one are analysed: they are not what the user looks at.
+PEACE = 0.4
 
 Handler = TypeVar("Handler", bound=Callable[..., Coroutine[Any, Any, Any]])
 
@@ -44,14 +48,21 @@ class Session(LanguageServer):
         self._configs: dict[str, Config] = {}
         self._pushes: dict[str, asyncio.Task[None]] = {}
         self._warned: set[str] = set()
+        self._touched: set[str] = set()
+        self._looking: asyncio.Task[None] | None = None
 
     def _prepare(self, document: Document) -> Callable[[], Analysis]:
         config = self._configs[document.uri] = self._config(document)
-        return functools.partial(analyze, Source(document.path, document.text), config)
+        source = Source(document.path, document.text)
+        return functools.partial(analyze, source, config, self._reader(document))
 
     def again(self, document: Document, source: Source) -> Analysis:
         """Analyse a text that might take the place of the document's, with the same settings. For threads."""
-        return analyze(source, self._configs[document.uri])
+        return analyze(source, self._configs[document.uri], self._reader(document))
+
+    def _reader(self, document: Document) -> Read | None:
+        """Gives the modules that a file imports as they are in the editor, or else on the disk."""
+        return reader(Path(document.path), self.documents.texts()) if document.on_disk else None
 
     def _config(self, document: Document) -> Config:
         """The editor's settings, and for a file those of its project."""
@@ -93,10 +104,36 @@ class Session(LanguageServer):
         if not self.abilities.pull:
             self._pushes[uri] = asyncio.ensure_future(self._publish(uri))
 
+    def touched(self, *uris: str) -> None:
+        """Files may have changed that others import: look again at those, as soon as there is peace."""
+        self._touched.update(with_slashes(path_of(uri)) for uri in uris)
+        if self._looking is not None:
+            self._looking.cancel()
+        self._looking = asyncio.ensure_future(self._look_again())
+
+    async def _look_again(self) -> None:
+        await asyncio.sleep(PEACE)
+        stale = []
+        for document in self.documents:
+            analysis = await self.newest.finished(document.uri)
+            if analysis is not None and not self._touched.isdisjoint(analysis.read_paths):
+                stale.append(document)
+        self._touched.clear()
+        self._renew(stale)
+
+    def _renew(self, documents: list[Document]) -> None:
+        """Analyse these anew, and let the client know."""
+        for document in documents:
+            self.newest.forget(document.uri)
+            self.push(document.uri)
+        if documents and self.abilities.refresh:
+            self.workspace_diagnostic_refresh(None)
+
     def closed(self, uri: str) -> None:
         """Forget a document, and let a client that was sent its diagnostics forget them too."""
         self._stop_push(uri)
         self.documents.close(uri)
+        self.touched(uri)
         self._configs.pop(uri, None)
         self.newest.forget(uri)
         if not self.abilities.pull:
@@ -105,12 +142,7 @@ class Session(LanguageServer):
     def refresh(self) -> None:
         """Settings may have changed: what was said under others no longer holds."""
         self._project = Project()
-        changed = [document for document in self.documents if self._changed(document)]
-        for document in changed:
-            self.newest.forget(document.uri)
-            self.push(document.uri)
-        if changed and self.abilities.refresh:
-            self.workspace_diagnostic_refresh(None)
+        self._renew([document for document in self.documents if self._changed(document)])
 
     def _changed(self, document: Document) -> bool:
         return self._configs.get(document.uri) not in (None, self._config(document))

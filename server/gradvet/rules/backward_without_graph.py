@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from gradvet.autograd.domain import NO
 from gradvet.autograd.events import Backward
-from gradvet.finding import Finding, Note, Severity, called_from, code, why
+from gradvet.finding import Finding, Note, Severity, called_from, code, weakened, why
 from gradvet.rules import rule
 
 _STOPPED = {
@@ -37,4 +37,6 @@ def check(event: Backward) -> Iterator[Finding]:
         event.node,
         f"{name} holds no graph, so `{event.how}` raises: nothing that requires grad leads to it",
         (*notes[:4], *called_from(event.calls)),
+        (),
+        weakened(Severity.ERROR, event.root),
     )

@@ -28,8 +28,8 @@ def check(event: DataUse) -> Iterator[Finding]:
         needs = event.saved[0]
         yield Finding(
             node,
-            f"this write through `.data` changes what {operations(event.saved)} saved for backward: the gradient will be wrong, "
-            "and torch cannot see it",
+            f"this write through `.data` changes what {operations(event.saved)} saved for backward: "
+            "the gradient will be wrong, and torch cannot see it",
             (
                 Note("saved", f"by {code(needs)}", needs),
                 Note(
@@ -40,6 +40,15 @@ def check(event: DataUse) -> Iterator[Finding]:
             ),
             (),
             Severity.ERROR,
+        )
+        return
+    if event.kept is not None:
+        yield Finding(
+            node,
+            f"{code(event.kept)} shares storage with {name}: this edit changes {name} too, and torch cannot see it",
+            (Note("alias", f"{code(event.node)} copies nothing", event.node), *called_from(event.calls)),
+            (),
+            Severity.WARNING,
         )
         return
     if event.activation:
@@ -112,4 +121,6 @@ def _no_grad(event: DataUse) -> Fix:
         return [*imports, *rewrite.wrap_in_with(module, statement, header), *dropped]
 
     effect = "torch sees the write: a backward that needs the old value will raise"
+    if event.kind == "assigned":
+        effect = "copies into the old storage: needs the same shape, and whoever kept the old tensor sees it change"
     return Fix("Write under torch.no_grad()", effect, Applicability.UNSAFE, change)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from gradvet.autograd.domain import YES
 from gradvet.autograd.events import Retained
-from gradvet.finding import Applicability, Finding, Fix, Note, Severity, called_from, code, why
+from gradvet.finding import Applicability, Finding, Fix, Note, Severity, called_from, code, weakened, why
 from gradvet.rules import rule
 from gradvet.syntax import edits
 
@@ -39,7 +39,7 @@ def check(event: Retained) -> Iterator[Finding]:
         message,
         (*why("why", event.tensor), Note("held", made, event.holder_node), *called_from(event.calls)),
         tuple(_fixes(value, scalar=event.scalar)) if value is not None and event.fixable else (),
-        Severity.WARNING if freed or event.how == "kept" else Severity.ERROR,
+        Severity.WARNING if freed or event.how == "kept" else weakened(Severity.ERROR, event.tensor),
     )
 
 

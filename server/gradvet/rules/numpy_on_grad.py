@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from gradvet.autograd.domain import GRAD, YES
 from gradvet.autograd.events import ToNumpy
-from gradvet.finding import Applicability, Finding, Fix, Severity, called_from, code, why
+from gradvet.finding import Applicability, Finding, Fix, Severity, called_from, code, weakened, why
 from gradvet.rules import rule
 from gradvet.syntax import edits
 from gradvet.syntax.parse import Module
@@ -21,11 +21,13 @@ def check(event: ToNumpy) -> Iterator[Finding]:
         return
     source = event.source
     name = code(source) if source is not None else "a tensor"
+    how = event.how if " " in event.how else f"`{event.how}`"
     yield Finding(
         event.node,
-        f"{name} requires grad, and `{event.how}` refuses a tensor that does",
+        f"{name} requires grad, and {how} refuses a tensor that does",
         (*why("why", event.tensor), *called_from(event.calls)),
-        (_detach(event),) if source is not None and not event.comes_back and not event.in_forward else (),
+        (_detach(event),) if source is not None and event.fixable and not event.in_forward else (),
+        weakened(Severity.ERROR, event.tensor),
     )
 
 

@@ -17,7 +17,9 @@ class Packages:
         """Nothing has been asked for; no path is asked for twice."""
         self._read = read
         self._texts: dict[str, str | None] = {}
+        self._files: dict[str, str | None] = {}
         self._roots: dict[str, tuple[str, ...]] = {}
+        self._places: dict[tuple[str, str, tuple[str, ...]], str | None] = {}
 
     def text(self, path: str) -> str | None:
         """The text of a file."""
@@ -27,12 +29,12 @@ class Packages:
 
     def file(self, place: str) -> str | None:
         """The file of the module at a place, which is its path without an ending; a package goes before a file."""
-        for path in (within(place, _PACKAGE), f"{place}.py"):
-            if self.text(path) is not None:
-                return path
-        return None
+        if place not in self._files:
+            paths = (within(place, _PACKAGE), f"{place}.py")
+            self._files[place] = next((path for path in paths if self.text(path) is not None), None)
+        return self._files[place]
 
-    def place(self, importer: str, module: str, level: int, taken: Sequence[str] = ()) -> str | None:
+    def place(self, importer: str, module: str, level: int, taken: tuple[str, ...] = ()) -> str | None:
         """Where the module lies that `importer` means by `module` with `level` dots before it.
 
         `taken` are the names that are taken from it: a folder without a file of its own is only
@@ -44,10 +46,11 @@ class Packages:
             for _ in range(level - 1):
                 folder = None if folder is None else _above(folder)
             return None if folder is None else (folder + "/".join(parts)).removesuffix("/")
-        for root in self._roots_of(folder_of(importer)):
-            if self._begins(root, parts, taken):
-                return root + "/".join(parts)
-        return None
+        key = (folder_of(importer), module, taken)
+        if key not in self._places:
+            roots = (root for root in self._roots_of(key[0]) if self._begins(root, parts, taken))
+            self._places[key] = next((root + "/".join(parts) for root in roots), None)
+        return self._places[key]
 
     def _begins(self, root: str, parts: Sequence[str], taken: Sequence[str]) -> bool:
         """Whether the search for a module would end in this root."""

@@ -83,11 +83,12 @@ def _note(source: Source, note: RelatedPlace) -> str:
 def _expression(analysis: Analysis, node: ast.AST, state: ExpressionState) -> str:
     """`h` requires grad · not a leaf · …, then the chain of reasons."""
     head = f"{code(analysis.module.text(node))} {state_words(state.text)}"
-    return "\n".join((head, *_reasons(state)))
+    return "\n".join((head, *_reasons(analysis, state)))
 
 
-def _reasons(state: ExpressionState) -> Iterator[str]:
+def _reasons(analysis: Analysis, state: ExpressionState) -> Iterator[str]:
     if state.reasons:
         yield ""
     for text, node in state.reasons:
-        yield f"- {placed(text, getattr(node, 'lineno', None))}"
+        where = analysis.elsewhere(node)
+        yield f"- {placed(text, getattr(node, 'lineno', None)) if where is None else f'{text} ({where})'}"
