@@ -20,7 +20,9 @@ from gradvet.text import Source
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("paths", nargs="+", type=Path)
     parser.add_argument("--rounds", type=int, default=3, help="take the best of so many")
     parser.add_argument("--worst", type=int, default=5, help="name so many of the slowest files")
@@ -44,7 +46,9 @@ def main() -> None:
     ratios = [row[0] for row in rows]
     lines = sum(row[3] for row in rows)
     total = sum(row[1] for row in rows)
-    print(f"{len(rows)} files, {lines} lines: median {statistics.median(ratios):.1f} times ast.parse, worst {ratios[-1]:.1f}")
+    print(
+        f"{len(rows)} files, {lines} lines: median {statistics.median(ratios):.1f} times ast.parse, worst {ratios[-1]:.1f}"
+    )
     print(f"{total:.2f} s of dry run in all, {lines / total:.0f} lines a second")
     for ratio, seconds, path, _ in reversed(rows[-options.worst :]):
         print(f"{ratio:7.1f}  {seconds * 1000:7.1f} ms  {path}")

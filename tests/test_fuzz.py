@@ -4,9 +4,13 @@
 """
 
 import ast
+import json
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -88,6 +92,41 @@ def test_a_program_that_cannot_be_repaired_is_given_up() -> None:
     program = Program("import os; os.abort()", "<program>", "")
     stuck = Observation({}, Failure("Died", "the process ended with status -6", None))
     assert (program, stuck) == repair(program, lambda _: stuck)
+
+
+EPILOGUE = """
+import json, sys
+with open({path!r}, "w") as file:
+    held = {{name: x for name, x in globals().items() if isinstance(x, torch.Tensor)}}
+    json.dump({{n: [x.tolist(), x.requires_grad, x.is_leaf, type(x.grad_fn).__name__] for n, x in held.items()}}, file)
+"""
+PLAIN = """
+import random, sys, warnings, torch
+warnings.simplefilter("ignore")
+for path in sys.argv[1:]:
+    torch.manual_seed(0)
+    random.seed(0)
+    with open(path) as file:
+        exec(compile(file.read(), path, "exec"), {"__name__": "__main__"})
+"""
+
+
+def test_looking_at_a_program_changes_nothing(prober: Prober, tmp_path: Path) -> None:
+    """At its end it holds what it holds when `python` runs it: values, and what autograd knows of them."""
+    for seed in SEEDS[:6]:
+        program = trial(seed, prober).program
+        looked_at = replace(program, text=program.text + EPILOGUE.format(path=str(tmp_path / f"{seed}.seen")))
+        assert prober.probe(looked_at).failure is None
+        plain = program.text + EPILOGUE.format(path=str(tmp_path / f"{seed}.plain"))
+        (tmp_path / f"{seed}.py").write_text(plain, encoding="utf-8")
+    programs = sorted(map(str, tmp_path.glob("*.py")))
+    subprocess.run(
+        [sys.executable, "-c", PLAIN, *programs], check=True, stdout=subprocess.DEVNULL, cwd=tmp_path
+    )
+    for seed in SEEDS[:6]:
+        seen = (tmp_path / f"{seed}.seen").read_text(encoding="utf-8")
+        assert (tmp_path / f"{seed}.plain").read_text(encoding="utf-8") == seen
+        assert len(json.loads(seen)) > 3
 
 
 def test_shrinking_keeps_what_is_asked_and_little_else() -> None:

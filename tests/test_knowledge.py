@@ -109,7 +109,7 @@ def test_each_module_record_is_well_formed(name: str) -> None:
 @pytest.mark.parametrize("name", FILE["distributions"])
 def test_each_distribution_record_is_well_formed(name: str) -> None:
     record = FILE["distributions"][name]
-    assert set(record) <= {"grad", "has_rsample", "init", "no_grad", "sample_dtype", "views"}
+    assert set(record) <= {"grad", "has_rsample", "init", "no_grad", "sample_dtype", "views", "without"}
     assert not set(record["grad"]) & set(record["no_grad"])
     assert "sample" in record["no_grad"] or name.endswith("OneHotCategoricalStraightThrough")
     assert ("rsample" in record["grad"]) is record["has_rsample"]
@@ -379,6 +379,9 @@ def test_a_distribution_tells_sample_from_rsample(known: Knowledge) -> None:
     assert "rsample" not in categorical.results
     assert categorical.views["sample"] == categorical.views["log_prob"] == "always"
     assert "sample" not in normal.views
+    assert normal.without["mean"] == ("scale",)
+    assert normal.without["entropy"] == normal.without["variance"] == ("loc",)
+    assert "log_prob" not in normal.without
     assert categorical.sample_dtype == "int"
 
 

@@ -1,5 +1,6 @@
 """The distributions section: which results require grad when the parameters do."""
 
+import ast
 import inspect
 from collections.abc import Callable
 from functools import partial
@@ -67,8 +68,11 @@ def measure(name: str) -> Record:
             record[state] = sorted(result for result, found in results.items() if found == state)
         if kind(sample) != "float":
             record["sample_dtype"] = kind(sample)
-        views = _views(recipes()[name])
-        return record | ({"views": views} if views else {})
+        extras = {
+            "without": _without(recipes()[name], init, record["grad"]),
+            "views": _views(recipes()[name]),
+        }
+        return record | {key: found for key, found in extras.items() if found}
 
 
 def _results(made: Distribution) -> dict[str, Callable[[], Any]]:
@@ -107,23 +111,57 @@ def _views(call: str) -> list[str]:
     return listed({result: answer(values) for result, values in met.items()})
 
 
-def _make(call: str, shape: tuple[int, ...]) -> Distribution:
+def _without(call: str, init: list[str], results: list[str]) -> Record:
+    """The parameters that carry no gradient to a result, though they do to others."""
+    tree = _parsed(call)
+    names = [*init[: len(tree.args)], *(str(k.arg) for k in tree.keywords)]
+    carried: dict[str, set[str]] = {}
+    for at, name in enumerate(names):
+        made = attempt(partial(_make, call, SHAPES[0], at))
+        for result, get in _results(made).items() if not isinstance(made, Exception) else ():
+            if result in results and _state(get) == "grad":
+                carried.setdefault(result, set()).add(name)
+    every = set().union(*carried.values())
+    return {result: sorted(every - reached) for result, reached in carried.items() if reached != every}
+
+
+def _parsed(call: str) -> ast.Call:
+    match ast.parse(call, mode="eval").body:
+        case ast.Call() as tree:
+            return tree
+    raise ValueError(f"not a call: {call}")
+
+
+def _make(call: str, shape: tuple[int, ...], only: int | None = None) -> Distribution:
+    """Build a distribution whose parameters require grad, or only the one at a place."""
+    tree = _parsed(call)
+    given = [*tree.args, *(k.value for k in tree.keywords)]
+    values = [_value(node, shape, trained=only in (None, i)) for i, node in enumerate(given)]
+    count = len(tree.args)
+    named = {str(k.arg): value for k, value in zip(tree.keywords, values[count:], strict=True)}
+    made: Distribution = getattr(distributions, ast.unparse(tree.func))(*values[:count], **named)
+    return made
+
+
+def _value(node: ast.expr, shape: tuple[int, ...], *, trained: bool) -> Any:
     torch.manual_seed(0)
 
     def grown(values: torch.Tensor) -> torch.Tensor:
-        return (values.expand(shape) if shape else values[0]).clone().requires_grad_().clone()
+        return values.requires_grad_().clone() if trained else values
+
+    def shaped(values: torch.Tensor) -> torch.Tensor:
+        return grown((values.expand(shape) if shape else values[0]).clone())
 
     root = torch.randn(3, 3, dtype=torch.float64)
     scope = {
-        "p": grown(torch.tensor([0.2, 0.5, 0.7], dtype=torch.float64)),
-        "r": grown(torch.randn(3, dtype=torch.float64)),
-        "s": grown(torch.tensor([0.7, 1.0, 1.4], dtype=torch.float64)),
-        "c": (root @ root.T + torch.eye(3, dtype=torch.float64)).requires_grad_().clone(),
+        "p": shaped(torch.tensor([0.2, 0.5, 0.7], dtype=torch.float64)),
+        "r": shaped(torch.randn(3, dtype=torch.float64)),
+        "s": shaped(torch.tensor([0.7, 1.0, 1.4], dtype=torch.float64)),
+        "c": grown(root @ root.T + torch.eye(3, dtype=torch.float64)),
         "half": torch.tensor(0.5, dtype=torch.float64),
     }
     names = {n: getattr(distributions, n) for n in distributions.__all__}
-    made: Distribution = eval(call, names | scope)  # noqa: S307
-    return made
+    return eval(ast.unparse(node), names | scope)  # noqa: S307
 
 
 def _state(get: Callable[[], Any]) -> str:

@@ -2,12 +2,14 @@
 
 import ast
 from collections.abc import Callable
+from functools import reduce
+from operator import or_
 
 from gradvet.autograd.calls import Call, Managed, call_function, call_value
 from gradvet.autograd.events import WithUncalled
 from gradvet.autograd.machine import MODE, Frame, Machine
 from gradvet.autograd.objects import assign, get_attribute
-from gradvet.autograd.values import NONE, External, Instance, Mode, Ref, Unknown, Value
+from gradvet.autograd.values import NONE, External, Instance, Mode, Ref, Stack, Union, Unknown, Value, atoms
 
 _GRAD_MODE_CLASSES = {
     "torch.no_grad",
@@ -40,6 +42,14 @@ def run_with(m: Machine, node: ast.With, at: int) -> bool:
             return _in_mode(m, manager.after(before), before, lambda: body(manager))
         finally:
             m.mode_nodes.pop()
+    if kind is Stack:
+        return _in_mode(m, before, before, lambda: body(manager))
+    if kind is Union and any(type(atom) is Mode for atom in manager.atoms):
+        # `with nullcontext() if train else no_grad():`; what is not a grad mode leaves it as it is
+        modes = 0
+        for atom in manager.atoms:
+            modes |= atom.after(before) if type(atom) is Mode else before
+        return _in_mode(m, modes, before, lambda: body(manager))
     if kind is Managed:
         return _managed(m, manager, body)
     if kind is External and manager.name in _GRAD_MODE_CLASSES:
@@ -53,6 +63,29 @@ def run_with(m: Machine, node: ast.With, at: int) -> bool:
         call_value(m, leave, Call(item.context_expr, (NONE, NONE, NONE)))
         return alive
     return body(manager)
+
+
+def enter_or_exit(m: Machine, mode: Mode, name: str) -> Value:
+    """`guard.__enter__()` and `guard.__exit__(...)` on a grad mode: it lasts from the one to the other."""
+    kept = f"before {id(mode.node)}"
+    if name == "__enter__":
+        m.store.set(kept, m.mode)
+        m.store.set(MODE, mode.after(m.mode))
+    elif kept in m.cells:
+        m.store.set(MODE, m.cells[kept])
+    return NONE
+
+
+def stack_method(m: Machine, name: str, call: Call) -> Value | None:
+    """A method of an `ExitStack`; None where nothing is known of it."""
+    if name not in ("enter_context", "enter_async_context") or not call.args:
+        return None
+    entered = call.args[0]
+    modes = [atom for atom in atoms(entered) if type(atom) is Mode]
+    if modes:
+        others = m.mode if len(modes) < len(atoms(entered)) else 0
+        m.store.set(MODE, reduce(or_, (mode.after(m.mode) for mode in modes), others))
+    return entered
 
 
 def _marks(frame: Frame) -> tuple[int, list[tuple[int, int]]]:

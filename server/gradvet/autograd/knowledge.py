@@ -47,6 +47,7 @@ class Distribution(NamedTuple):
     init: tuple[str, ...]
     has_rsample: bool
     results: Mapping[str, str]  # sample, rsample, log_prob, mean, … -> grad, no grad; what raises is absent
+    without: Mapping[str, tuple[str, ...]]  # result -> the parameters that carry no gradient to it
     views: Mapping[str, Answer]  # those results that are, or may be, views in autograd's sense
     sample_dtype: str
 
@@ -112,6 +113,7 @@ class Knowledge:
             tuple(record.get("init", ())),
             record.get("has_rsample", False),
             dict.fromkeys(record["grad"], "grad") | dict.fromkeys(record["no_grad"], "no grad"),
+            {result: tuple(names) for result, names in record.get("without", {}).items()},
             _answers(record.get("views", ())),
             record.get("sample_dtype", "float"),
         )

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from gradvet.autograd import custom_functions, layers, tensors
+from gradvet.autograd import contexts, custom_functions, layers, tensors
 from gradvet.autograd.calls import CALL_METHOD, CALL_OBJECT, Call, call_value, find_in_class, unknown_call
 from gradvet.autograd.domain import FLOAT, MAYBE, NOTHING, YES, Tensor
 from gradvet.autograd.graph import backward, backward_event, held_tensors
@@ -26,12 +26,14 @@ from gradvet.autograd.values import (
     Instance,
     Layer,
     Method,
+    Mode,
     Number,
     Opaque,
     Optimizer,
     Range,
     Ref,
     Sequence,
+    Stack,
     Super,
     Text,
     Tuple,
@@ -63,6 +65,12 @@ def call_method(m: Machine, method: Method, call: Call) -> Value:
         return custom_functions.apply(m, receiver, call)
     elif kind is Super:
         return _super_method(m, receiver, name, call)
+    elif kind is Mode and name in ("__enter__", "__exit__"):
+        return contexts.enter_or_exit(m, receiver, name)
+    elif kind is Stack:
+        entered = contexts.stack_method(m, name, call)
+        if entered is not None:
+            return entered
     elif kind is Union or kind is Each:
         return _each(m, receiver, name, method.node, call)
     elif kind in (Text, Const):

@@ -76,7 +76,7 @@ def bind(m: Machine, op: Op, args: tuple[Value, ...], keywords: dict[str, Value]
     arguments: dict[str, Value] = {}
     rest: list[Value] = []
     for at, value in enumerate(args):
-        name = op.parameter(at)
+        name = op.parameter(at, tensor=m.tensor(value) is not None)
         if name is None or name in arguments:
             rest.append(value)
             arguments[f"arg{at}"] = value
@@ -579,7 +579,8 @@ def _reach_aliases(
             continue
         if not other.storage & before.storage or type(address) is not int:
             continue
-        is_base = address in before.storage
+        # What `.detach()` gave is the base of its own views, in storage that another tensor made.
+        is_base = address in before.storage or (before.alias is not None and other.view == NO)
         if not is_base and not other.view & YES:
             continue
         certain = len(other.storage) == 1 and len(before.storage) == 1 and (is_base or other.view == YES)

@@ -55,10 +55,11 @@ class Op(NamedTuple):
     forms: Mapping[str, "Op"]  # the same callable with certain arguments
     when: Mapping[str, str]  # for a form: `parameter|parameter` -> kind of argument that selects it
 
-    def parameter(self, position: int) -> str | None:
-        """The parameter that a positional argument goes to; `dim|other` gives `dim`."""
+    def parameter(self, position: int, *, tensor: bool = False) -> str | None:
+        """The parameter that a positional argument goes to; `dim|other` gives `dim`, or `other` for a tensor."""
         if position < len(self.params):
-            return self.params[position].lstrip("*").split("|")[0]
+            names = self.params[position].lstrip("*").split("|")
+            return next((n for n in names if n in self.grad_from), names[0]) if tensor else names[0]
         return self.params[-1][1:] if self.params and self.params[-1].startswith("*") else None
 
     def form(self, given: Mapping[str, str]) -> "Op":

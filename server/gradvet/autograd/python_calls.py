@@ -4,9 +4,9 @@ import ast
 
 from gradvet.autograd.calls import FIELD, Call, call_value, find_in_class, unknown_call
 from gradvet.autograd.control import is_instance, truth
-from gradvet.autograd.domain import MAYBE, NO, YES, Tensor
+from gradvet.autograd.domain import GRAD, MAYBE, NO, YES, Tensor
 from gradvet.autograd.externals import handles
-from gradvet.autograd.machine import Machine
+from gradvet.autograd.machine import MODE, Machine
 from gradvet.autograd.objects import element_of, get_attribute, items_of, set_attribute
 from gradvet.autograd.operators import binary, number_of
 from gradvet.autograd.values import (
@@ -24,17 +24,20 @@ from gradvet.autograd.values import (
     Range,
     Ref,
     Sequence,
+    Stack,
     Super,
     Text,
     Tuple,
     Unknown,
     Value,
     const,
+    join,
     join_all,
 )
 
 MOST_ITEMS = 16
 PAIR = 2
+PASSES = 2  # of what folds a value of unknown length: its first result, and one that goes in again
 
 
 @handles("builtins.print", "builtins.input", "builtins.breakpoint", "builtins.exec")
@@ -424,9 +427,21 @@ def _dataclass(m: Machine, name: str, call: Call) -> Value:
 def _reduce(m: Machine, name: str, call: Call) -> Value:
     if len(call.args) < 2:  # noqa: PLR2004
         return Unknown()
-    element = element_of(m, call.args[1], call.node)
-    first = call.args[2] if len(call.args) > 2 else element  # noqa: PLR2004
-    return call_value(m, call.args[0], Call(call.node, (first, element)))
+    function, over = call.args[:2]
+    start = call.args[2:3]
+    items = items_of(m, over)
+    if items is not None and 0 < len(items) + len(start) <= MOST_ITEMS:
+        value, *rest = (*start, *items)
+        for number, item in enumerate(rest):
+            with m.numbered(call.node, number):
+                value = call_value(m, function, Call(call.node, (value, item)))
+        return value
+    element = element_of(m, over, call.node)
+    value = first = start[0] if start else element
+    for number in range(PASSES):
+        with m.numbered(call.node, number):
+            value = join(first, call_value(m, function, Call(call.node, (value, element))))
+    return value
 
 
 @handles("time.time", "time.perf_counter", "os.environ.get", "time.monotonic")
@@ -440,6 +455,11 @@ def _run_coroutine(m: Machine, name: str, call: Call) -> Value:
     return value.value if type(value) is Coroutine and name == "asyncio.run" else value
 
 
+@handles("contextlib.ExitStack", "contextlib.AsyncExitStack")
+def _exit_stack(m: Machine, name: str, call: Call) -> Value:
+    return Stack(call.node)
+
+
 @handles("asyncio.gather")
 def _gather(m: Machine, name: str, call: Call) -> Value:
     return Coroutine(Tuple(tuple(v.value if type(v) is Coroutine else v for v in call.args)))
@@ -450,9 +470,6 @@ def _thread(m: Machine, name: str, call: Call) -> Value:
     target = call.keywords.get("target")
     if target is not None:
         args = items_of(m, call.keywords.get("args", Tuple(()))) or ()
-        from gradvet.autograd.domain import GRAD
-        from gradvet.autograd.machine import MODE
-
         before = m.mode
         m.store.set(MODE, GRAD)  # a thread starts with grad mode on, whatever its maker's is
         call_value(m, target, Call(call.node, tuple(args)))

@@ -12,7 +12,7 @@ from gradvet.autograd.events import ModeStatement
 from gradvet.autograd.expressions import defaults_of
 from gradvet.autograd.imports import named_by
 from gradvet.autograd.loops import run_for, run_while
-from gradvet.autograd.machine import EXECUTE, Machine
+from gradvet.autograd.machine import EXECUTE, Frame, Machine
 from gradvet.autograd.names import bind, unbind
 from gradvet.autograd.objects import assign, delete_item, get_attribute, get_item
 from gradvet.autograd.operators import in_place
@@ -148,7 +148,7 @@ def _try(m: Machine, node: ast.Try) -> bool:
     base = m.store.mark()
     paths: list[tuple[int, Delta]] = [(base, {})]
     frame.raises.append(paths)
-    returns, breaks = len(frame.returns), len(frame.loops[-1].breaks) if frame.loops else 0
+    marks = _ways_out(frame)
     alive = m.block(node.body)
     frame.raises.pop()
     if alive and node.orelse:
@@ -167,16 +167,44 @@ def _try(m: Machine, node: ast.Try) -> bool:
                 ends.append(m.store.delta(base))
             m.store.undo(start)
     m.store.undo(base)
-    left_early = len(frame.returns) > returns or bool(frame.loops and len(frame.loops[-1].breaks) > breaks)
+    if node.finalbody:
+        _finally_on_the_way_out(m, node, marks)
     if not ends:
-        if node.finalbody and left_early:
-            # What `finally` does on the way out of a return is run from the state of the last one.
-            m.store.apply(paths[-1][1])
+        if node.finalbody and _ways_out(frame) == marks:
+            m.store.apply(paths[-1][1])  # only an exception leads here
             m.block(node.finalbody)
             m.store.undo(base)
         return False
     m.store.merge(ends)
     return m.block(node.finalbody) if node.finalbody else True
+
+
+def _ways_out(frame: Frame) -> tuple[int, int, int]:
+    """How many returns, breaks and continues have been met so far."""
+    loop = frame.loops[-1] if frame.loops else None
+    return len(frame.returns), len(loop.breaks) if loop else 0, len(loop.continues) if loop else 0
+
+
+def _finally_on_the_way_out(m: Machine, node: ast.Try, marks: tuple[int, int, int]) -> None:
+    """Each `return`, `break` and `continue` in the statement runs its `finally` before it leaves."""
+    frame = m.frames[-1]
+    here = m.store.mark()
+
+    def after(delta: Delta, base: int) -> Delta | None:
+        m.store.apply(delta)
+        alive = m.block(node.finalbody)
+        changed = m.store.delta(base) if alive else None  # a `return` in `finally` takes its place
+        m.store.undo(here)
+        return changed
+
+    returned = [(after(delta, frame.base), value) for delta, value in frame.returns[marks[0] :]]
+    frame.returns[marks[0] :] = [(delta, value) for delta, value in returned if delta is not None]
+    if not frame.loops:
+        return
+    loop = frame.loops[-1]
+    for exits, mark in ((loop.breaks, marks[1]), (loop.continues, marks[2])):
+        left = [after(delta, loop.base) for delta in exits[mark:]]
+        exits[mark:] = [delta for delta in left if delta is not None]
 
 
 @executes(ast.Assert)

@@ -148,6 +148,12 @@ class Mode(NamedTuple):
         return inside | (before & INFERENCE)
 
 
+class Stack(NamedTuple):
+    """A `contextlib.ExitStack`: what is entered through it ends when it does."""
+
+    node: ast.AST
+
+
 class Coroutine(NamedTuple):
     """What a call of an `async def` gives; its value comes out when it is awaited."""
 
