@@ -16,6 +16,7 @@ from gradvet.autograd.values import (
     Ref,
     Sequence,
     Tuple,
+    Union,
     Value,
     atoms,
 )
@@ -124,20 +125,46 @@ def held_tensors(m: Machine, value: Value, depth: int = 0) -> list[tuple[Ref, Te
             match content:
                 case Tensor():
                     found.append((ref, content))
-                case Sequence():
-                    for item in (*(content.items or ()), content.rest):
-                        if item is not None:
-                            found += held_tensors(m, item, depth + 1)
-                case Dict():
-                    for item in (*(v for _, v in content.items), content.rest):
-                        if item is not None:
-                            found += held_tensors(m, item, depth + 1)
-                case Instance() if not m.classes[content.owner].is_module and depth:
-                    for name in m.attributes.get(ref.address & ~1, ()):
-                        item = m.cells.get((ref.address, name))
-                        if item is not None and type(item) is not Const:
-                            found += held_tensors(m, item, depth + 2)
+                case Instance():
+                    for item in _parts(m, ref, depth):
+                        found += held_tensors(m, item, depth + 2)
+                case _:
+                    for item in _parts(m, ref, depth):
+                        found += held_tensors(m, item, depth + 1)
     return found
+
+
+def surely_asks(m: Machine, value: Value, depth: int = 0) -> bool:
+    """Whether a tensor that requires grad is in a value whichever of its alternatives is the one.
+
+    Alternatives that hold no tensor do not count.
+    """
+    state = m.tensor(value)
+    if state is not None or depth > MOST_DEEP:
+        return state is not None and state.requires_grad == YES
+    if type(value) is Union:
+        held = [atom for atom in value.atoms if held_tensors(m, atom, depth)]
+        return bool(held) and all(surely_asks(m, atom, depth + 1) for atom in held)
+    if type(value) is Tuple:
+        return any(surely_asks(m, item, depth + 1) for item in value.items)
+    refs = (value,) if type(value) is Ref else getattr(value, "refs", ())
+    return bool(refs) and all(
+        any(surely_asks(m, item, depth + 1) for item in _parts(m, ref, depth)) for ref in refs
+    )
+
+
+def _parts(m: Machine, ref: Ref, depth: int) -> list[Value]:
+    """What a container holds; or an object that is no module, inside something else."""
+    match m.cells.get(ref.address):
+        case Sequence(items=items, rest=rest):
+            parts = [*(items or ()), rest]
+        case Dict(items=pairs, rest=rest):
+            parts = [*(v for _, v in pairs), rest]
+        case Instance(owner=owner) if not m.classes[owner].is_module and depth:
+            parts = [m.cells.get((ref.address, name)) for name in m.attributes.get(ref.address & ~1, ())]
+        case _:
+            return []
+    return [part for part in parts if part is not None and type(part) is not Const]
 
 
 def opaque_inputs(m: Machine, value: Value, depth: int = 0) -> list[Tensor]:

@@ -20,7 +20,7 @@ from gradvet.autograd.domain import (
     Tensor,
     join_tensors,
 )
-from gradvet.autograd.graph import add_node, held_tensors, version_key
+from gradvet.autograd.graph import add_node, held_tensors, surely_asks, version_key
 from gradvet.autograd.knowledge import Op, Output, Saved
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.values import (
@@ -94,6 +94,8 @@ def bind(m: Machine, op: Op, args: tuple[Value, ...], keywords: dict[str, Value]
         if kind in (Const, Number, Text, External):
             continue
         held = held_tensors(m, value)
+        if any(state.requires_grad & YES for _, state in held) and not surely_asks(m, value):
+            held = [(ref, state._replace(requires_grad=state.requires_grad | NO)) for ref, state in held]
         operands += [Operand(name, ref, state) for ref, state in held]
         if not held or kind is Union:
             unknown += [

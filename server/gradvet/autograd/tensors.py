@@ -202,6 +202,20 @@ def set_requires_grad(m: Machine, value: Value, flag: Value, node: ast.AST) -> N
 
         target: Value = Each((ref,)) if type(value) is Each else value
         m.update(target, change)
+        if wanted & YES and state.requires_grad == NO and ref.address in state.storage:
+            _ask_of_views(m, ref, state, wanted, leaves)
+
+
+def _ask_of_views(m: Machine, base: Ref, state: Tensor, wanted: int, leaves: frozenset[int]) -> None:
+    """A view taken before `base.requires_grad_()` requires grad from then on, and is a leaf all the same."""
+    for address, other in list(m.cells.items()):
+        if type(other) is not Tensor or type(address) is not int or address == base.address:
+            continue
+        if not other.view & YES or other.alias is not state.alias or base.address not in other.storage:
+            continue
+        certain = wanted == YES == other.view and len(other.storage) == 1 and not address & 1
+        asked = YES if certain else other.requires_grad | MAYBE
+        m.store.set(address, other._replace(requires_grad=asked, leaves=other.leaves | leaves))
 
 
 # -- indexing

@@ -23,7 +23,7 @@ from gradvet.autograd.graph import add_node, backward, backward_event, free, hel
 from gradvet.autograd.knowledge import load
 from gradvet.autograd.machine import MODE, MODE_SETTER, Machine
 from gradvet.autograd.objects import element_of, items_of
-from gradvet.autograd.operations import perform
+from gradvet.autograd.operations import made_in, perform
 from gradvet.autograd.tensors import numbers_in, rewrapped
 from gradvet.autograd.values import (
     NONE,
@@ -555,7 +555,11 @@ def copied(m: Machine, value: Value, site: ast.AST, done: dict[int, Ref]) -> Val
         case Tensor():
             own = frozenset({address})
             content = content._replace(
-                storage=own, leaves=own if content.requires_grad & YES else NOTHING, nodes=NOTHING, alias=None
+                storage=own,
+                leaves=own if content.requires_grad & YES else NOTHING,
+                nodes=NOTHING,
+                alias=None,
+                inference=made_in(m),
             )
         case Sequence():
             items = None if content.items is None else tuple(again(item) for item in content.items)
