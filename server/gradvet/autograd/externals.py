@@ -11,7 +11,7 @@ from gradvet.autograd.graph import MOST_DEEP, backward, held_tensors
 from gradvet.autograd.knowledge import load
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.methods import owned_by
-from gradvet.autograd.operations import perform
+from gradvet.autograd.operations import changed_unseen, perform
 from gradvet.autograd.tensors import numbers_in, to_numpy
 from gradvet.autograd.values import (
     NONE,
@@ -158,6 +158,7 @@ def _initialised(m: Machine, name: str, call: Call) -> Value:
     for _, state in m.tensors(target):
         for storage in state.storage:
             m.store.set(version_key(storage), Number("int"))
+    changed_unseen(m, target)
     return target
 
 

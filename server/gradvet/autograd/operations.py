@@ -530,6 +530,7 @@ def edit(
             m.update(target_value, lambda t: t._replace(cuts=t.cuts | cuts) if type(t) is Tensor else t)
         return
     if not m.mode & GRAD:
+        changed_unseen(m, target_value)
         return
     address = m.address(site, f"edit{tag}")
     certain = any(o.state.requires_grad == YES for o in asks) or before.requires_grad == YES
@@ -570,6 +571,17 @@ def edit(
         names = frozenset({ANY_FN})  # the view is made again from its base
     m.update(target_value, change)
     _reach_aliases(m, before, _all_refs(target_value), change)
+
+
+def changed_unseen(m: Machine, value: Value) -> None:
+    """After a change outside grad mode, a view's grad_fn is made again from its base when next asked for."""
+
+    def again(content: object) -> object:
+        if type(content) is Tensor and content.view & YES and content.requires_grad & YES:
+            return content._replace(grad_fn=content.grad_fn | {ANY_FN})
+        return content
+
+    m.update(value, again)
 
 
 def _reach_aliases(

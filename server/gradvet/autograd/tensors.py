@@ -32,6 +32,7 @@ from gradvet.autograd.operations import (
     perform,
     scalar_cuts,
     tensor_like,
+    version_of,
 )
 from gradvet.autograd.values import (
     FALSE,
@@ -215,7 +216,10 @@ def _ask_of_views(m: Machine, base: Ref, state: Tensor, wanted: int, leaves: fro
             continue
         certain = wanted == YES == other.view and len(other.storage) == 1 and not address & 1
         asked = YES if certain else other.requires_grad | MAYBE
-        m.store.set(address, other._replace(requires_grad=asked, leaves=other.leaves | leaves))
+        now = other._replace(requires_grad=asked, leaves=other.leaves | leaves)
+        if version_of(m, base.address) != 0:  # changed since: its grad_fn is then made anew from the base
+            now = now._replace(is_leaf=now.is_leaf | NO, grad_fn=now.grad_fn | {ANY_FN})
+        m.store.set(address, now)
 
 
 # -- indexing
