@@ -1,6 +1,6 @@
 """Runs the programs of pages under real torch, in a process of its own, and tells what happened.
 
-`run` is the near side: it starts this file as a script, hands it jobs and collects their outcomes. A job
+`run` is the near side: it starts `torch_worker.py` as a script, hands it jobs and collects their outcomes. A job
 that does not end in time is killed and the rest goes on in a new process. Only the far side imports torch.
 """
 
@@ -14,6 +14,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from tools.probe.observed import Failure
+
 START_SECONDS = 120.0
 JOB_SECONDS = 60.0
 
@@ -26,19 +28,6 @@ class Job:
     program: str
     proof: str = ""
     like: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """An exception; `row` is the innermost line of the text that was run, or None."""
-
-    type: str
-    message: str
-    row: int | None
-
-    def __str__(self) -> str:
-        """For people."""
-        return f"{self.type} on line {self.row}: {self.message}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +68,7 @@ def run(jobs: Sequence[Job], job_seconds: float = JOB_SECONDS) -> dict[str, Outc
 
 def _run_some(jobs: Sequence[Job], job_seconds: float) -> dict[str, Outcome]:
     """The outcomes up to the first job that does not end."""
-    command = [sys.executable, str(Path(__file__).resolve())]
+    command = [sys.executable, str(Path(__file__).with_name("torch_worker.py").resolve())]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8")
     assert process.stdin is not None
     assert process.stdout is not None
@@ -125,18 +114,3 @@ def _outcome(answer: dict[str, Any]) -> Outcome:
 
 def _failure(answer: dict[str, Any] | None) -> Failure | None:
     return Failure(**answer) if answer else None
-
-
-def main() -> None:
-    """The far side: jobs from stdin, first an empty answer when torch is there, then one line a job."""
-    from torch_runner import perform
-
-    answers, sys.stdout = sys.stdout, sys.stderr  # what the programs print is not an answer
-    jobs = json.load(sys.stdin)
-    print("{}", file=answers, flush=True)
-    for job in jobs:
-        print(json.dumps({"id": job["id"], **perform(job)}), file=answers, flush=True)
-
-
-if __name__ == "__main__":
-    main()

@@ -101,7 +101,6 @@ class ClassInfo:
     is_module: bool = False
     fields: list[str] = field(default_factory=list)
     unknown_base: bool = False
-    modes_on_class: bool = False
 
 
 External_ = Callable[[Machine, str, Call], Value]
@@ -413,7 +412,6 @@ def define_class(m: Machine, node: ast.ClassDef) -> Value:
         applied = m.eval(decorator)
         m.store.set(MODE, before)
         if type(applied) is Mode:
-            info.modes_on_class = True
             m.emit(ModeDecorator(decorator, m.where(), node))
             own = m.cells.get((address, "__init__"))
             if type(own) is Function and applied.modes & NO_GRAD:

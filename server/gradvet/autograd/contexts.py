@@ -45,11 +45,8 @@ def run_with(m: Machine, node: ast.With, at: int) -> bool:
     if kind is Stack:
         return _in_mode(m, before, before, lambda: body(manager))
     if kind is Union and any(type(atom) is Mode for atom in manager.atoms):
-        # `with nullcontext() if train else no_grad():`; what is not a grad mode leaves it as it is
-        modes = 0
-        for atom in manager.atoms:
-            modes |= atom.after(before) if type(atom) is Mode else before
-        return _in_mode(m, modes, before, lambda: body(manager))
+        # `with nullcontext() if train else no_grad():`
+        return _in_mode(m, _modes_after(manager, before), before, lambda: body(manager))
     if kind is Managed:
         return _managed(m, manager, body)
     if kind is External and manager.name in _GRAD_MODE_CLASSES:
@@ -63,6 +60,11 @@ def run_with(m: Machine, node: ast.With, at: int) -> bool:
         call_value(m, leave, Call(item.context_expr, (NONE, NONE, NONE)))
         return alive
     return body(manager)
+
+
+def _modes_after(entered: Value, before: int) -> int:
+    """The grad modes after one of several things is entered; what is no grad mode leaves it as it is."""
+    return reduce(or_, (atom.after(before) if type(atom) is Mode else before for atom in atoms(entered)))
 
 
 def enter_or_exit(m: Machine, mode: Mode, name: str) -> Value:
@@ -81,43 +83,31 @@ def stack_method(m: Machine, name: str, call: Call) -> Value | None:
     if name not in ("enter_context", "enter_async_context") or not call.args:
         return None
     entered = call.args[0]
-    modes = [atom for atom in atoms(entered) if type(atom) is Mode]
-    if modes:
-        others = m.mode if len(modes) < len(atoms(entered)) else 0
-        m.store.set(MODE, reduce(or_, (mode.after(m.mode) for mode in modes), others))
+    m.store.set(MODE, _modes_after(entered, m.mode))
     return entered
-
-
-def _marks(frame: Frame) -> tuple[int, list[tuple[int, int]]]:
-    return len(frame.returns), [(len(loop.breaks), len(loop.continues)) for loop in frame.loops]
 
 
 def _in_mode(m: Machine, modes: int, before: int, body: Callable[[], bool]) -> bool:
     """Run a body in a grad mode; every way out of it restores the mode before."""
     frame = m.frames[-1]
-    marks = _marks(frame)
+    met = frame.ways_out()
     m.store.set(MODE, modes)
     alive = body()
-    _restore_on_early_exits(frame, marks, before)
+    _restore_on_early_exits(frame, met, before)
     m.store.set(MODE, before)
     return alive
 
 
-def _restore_on_early_exits(frame: Frame, marks: tuple[int, list[tuple[int, int]]], before: int) -> None:
-    """Every `return`, `break` and `continue` since the marks leaves the block, and so its grad mode."""
-    returns, loops = marks
-    for delta, _ in frame.returns[returns:]:
-        delta[MODE] = before
-    for loop, (breaks, continues) in zip(frame.loops, loops, strict=False):
-        for delta in (*loop.breaks[breaks:], *loop.continues[continues:]):
-            delta[MODE] = before
+def _restore_on_early_exits(frame: Frame, since: tuple[int, int, int], before: int) -> None:
+    """Every `return`, `break` and `continue` since then leaves the block, and so its grad mode."""
+    frame.leave(since, lambda delta, _: {**delta, MODE: before})
 
 
 def _managed(m: Machine, manager: Managed, body: Callable[[Value], bool]) -> bool:
     """Run a generator-based context manager of the file around the body: the body runs at its `yield`."""
     outside = m.frames
     before = m.mode
-    marks = _marks(outside[-1])
+    met = outside[-1].ways_out()
     outcome = [True]
 
     def at_yield(value: Value) -> Value:
@@ -134,5 +124,5 @@ def _managed(m: Machine, manager: Managed, body: Callable[[Value], bool]) -> boo
         call_function(m, manager.function, manager.call, taker=at_yield)
     finally:
         m.frames = outside
-    _restore_on_early_exits(outside[-1], marks, before)
+    _restore_on_early_exits(outside[-1], met, before)
     return outcome[0]

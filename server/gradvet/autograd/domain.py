@@ -30,17 +30,11 @@ NOTHING: frozenset[int] = frozenset()
 NO_WORDS: frozenset[str] = frozenset()
 
 _TRUTH_WORDS = {0: "MAYBE", NO: "NO", YES: "YES", MAYBE: "MAYBE"}
-_MODE_WORDS = {GRAD: "grad mode on", NO_GRAD: "no_grad", INFERENCE: "inference_mode"}
 
 
 def truth_word(truth: int) -> str:
     """The word for a truth: NO, YES or MAYBE."""
     return _TRUTH_WORDS[truth]
-
-
-def mode_words(mode: int) -> list[str]:
-    """The words for a set of grad modes."""
-    return [word for bit, word in _MODE_WORDS.items() if mode & bit]
 
 
 class Origin:

@@ -76,21 +76,6 @@ class ToNumpy(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class InPlace(Event):
-    """A tensor is changed in place.
-
-    `saved` are the nodes, not yet freed, that saved its storage for backward. `mode` is the grad
-    mode at that moment; `target` the expression of the tensor.
-    """
-
-    tensor: Tensor
-    target: ast.expr | None
-    mode: int
-    how: str
-    saved: tuple[ast.AST, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class DataUse(Event):
     """`.data` of a tensor: read, written in place, or assigned (`write` is then the node that writes).
 

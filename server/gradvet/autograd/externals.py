@@ -7,11 +7,13 @@ from gradvet.autograd import layers
 from gradvet.autograd.calls import CALL_EXTERNAL, Call, unknown_call
 from gradvet.autograd.domain import FLOAT, GRAD, MAYBE, NO_FN, NOTHING, YES, Tensor
 from gradvet.autograd.frameworks import MODULE_MAKERS
-from gradvet.autograd.graph import MOST_DEEP, backward, held_tensors
+from gradvet.autograd.graph import MOST_DEEP, backward, held_tensors, version_key
 from gradvet.autograd.knowledge import load
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.methods import owned_by
+from gradvet.autograd.objects import element_of
 from gradvet.autograd.operations import changed_unseen, perform
+from gradvet.autograd.operators import number_of
 from gradvet.autograd.tensors import numbers_in, to_numpy
 from gradvet.autograd.values import (
     NONE,
@@ -30,9 +32,6 @@ from gradvet.autograd.values import (
 Handler = Callable[[Machine, str, Call], Value]
 HANDLERS: dict[str, Handler] = {}
 
-_SAME_AS = {
-    "torch.nn.functional": ("F",),
-}
 _RENAMED = (
     ("torch.nn.modules.", "torch.nn."),
     ("torch.autograd.variable.Variable", "torch.autograd.Variable"),
@@ -150,8 +149,6 @@ def _with_flags(m: Machine, value: Value, call: Call) -> Value:
 
 def _initialised(m: Machine, name: str, call: Call) -> Value:
     """torch.nn.init: changes its tensor in place with grad mode off."""
-    from gradvet.autograd.graph import version_key
-
     target = call.argument(0, "tensor")
     if target is None:
         return NONE
@@ -248,14 +245,10 @@ def _argument_node(call: Call, at: int) -> ast.expr | None:
 
 
 def _math(m: Machine, name: str, call: Call) -> Value:
-    from gradvet.autograd.operators import number_of
-
     cuts = frozenset[int]()
     for value in call.args:
         cuts |= number_of(m, call.node, f"{name}()", value).cuts
     if name in ("random.choice", "random.sample", "random.shuffle", "random.choices"):
-        from gradvet.autograd.objects import element_of
-
         element = element_of(m, call.args[0], call.node) if call.args else Unknown()
         if name == "random.choice":
             return element

@@ -60,11 +60,6 @@ class Knowledge:
         self._ops: dict[str, Op | None] = {}
         self._modules: dict[str, Module | None] = {}
 
-    @property
-    def meta(self) -> Record:
-        """The torch version and how the file was made."""
-        return self._data["meta"]
-
     def names(self, section: str = "functions") -> tuple[str, ...]:
         """Every name of a section: functions, modules, distributions or conversions."""
         return tuple(self._data[section])

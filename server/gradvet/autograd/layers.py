@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from gradvet.autograd.calls import MAKE_BASE, Call, ClassInfo, call_value, find_in_class
-from gradvet.autograd.domain import FLOAT, MAYBE, NO, YES, Origin, Tensor, join_tensors
+from gradvet.autograd.domain import FLOAT, MAYBE, NO, YES, Origin, Tensor
 from gradvet.autograd.graph import held_tensors
 from gradvet.autograd.knowledge import load
 from gradvet.autograd.machine import Machine
@@ -20,6 +20,7 @@ from gradvet.autograd.operations import (
     mutate,
     results,
 )
+from gradvet.autograd.tensors import set_requires_grad
 from gradvet.autograd.values import (
     FALSE,
     NONE,
@@ -478,8 +479,6 @@ def call_module_method(m: Machine, method: Method, call: Call) -> Value:
                 m.judge.evaluated(receiver, call.node)
             return receiver
         case "requires_grad_":
-            from gradvet.autograd.tensors import set_requires_grad
-
             flag = call.argument(0, "requires_grad")
             refs = tuple(ref for _, ref in members(m, receiver).parameters)
             if refs:
@@ -582,12 +581,3 @@ def _dict_view(m: Machine, receiver: Value, name: str, call: Call) -> Value:
     if content.rest is None:
         return m.new(call.node, Sequence("members" if name != "keys" else "list", items), name)
     return m.new(call.node, Sequence("list", None, pick("", content.rest)), name)
-
-
-def joined_parameters(m: Machine, value: Value) -> Tensor | None:
-    """The state of a module's parameters taken together; None when it has none."""
-    joined = None
-    for _, ref in members(m, value).parameters:
-        state = m.cells[ref.address]
-        joined = state if joined is None else join_tensors(joined, state)
-    return joined

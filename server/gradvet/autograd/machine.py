@@ -93,6 +93,23 @@ class Frame:
         self.receiver: Value = None
         self.call: Any = None
 
+    def ways_out(self) -> tuple[int, int, int]:
+        """How many returns, and breaks and continues of the innermost loop, have been met so far."""
+        if not self.loops:
+            return len(self.returns), 0, 0
+        return len(self.returns), len(self.loops[-1].breaks), len(self.loops[-1].continues)
+
+    def leave(self, since: tuple[int, int, int], change: Callable[[Delta, int], Delta | None]) -> None:
+        """Change each way out met since then, given what it changed and from which mark; None takes it away."""
+        returned = [(change(delta, self.base), value) for delta, value in self.returns[since[0] :]]
+        self.returns[since[0] :] = [(delta, value) for delta, value in returned if delta is not None]
+        if not self.loops:
+            return
+        loop = self.loops[-1]
+        for exits, mark in ((loop.breaks, since[1]), (loop.continues, since[2])):
+            left = [change(delta, loop.base) for delta in exits[mark:]]
+            exits[mark:] = [delta for delta in left if delta is not None]
+
 
 class CutInfo:
     """A place where the way to some leaves was stopped."""

@@ -7,7 +7,7 @@ from typing import Any
 from gradvet.autograd import contexts, custom_functions, layers, tensors
 from gradvet.autograd.calls import CALL_METHOD, CALL_OBJECT, Call, call_value, find_in_class, unknown_call
 from gradvet.autograd.domain import FLOAT, MAYBE, NOTHING, YES, Tensor
-from gradvet.autograd.graph import backward, backward_event, held_tensors
+from gradvet.autograd.graph import backward, backward_event, held_tensors, opaque_inputs
 from gradvet.autograd.knowledge import load
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.objects import default_item, element_of, set_item
@@ -321,8 +321,6 @@ def _is_item_of_loader(content: Opaque) -> bool:
 
 def _as_tensor_method(m: Machine, ref: Ref, content: Opaque, name: str, call: Call) -> Value:
     """A method that only tensors have, on something unknown: what it gives is known in part."""
-    from gradvet.autograd.graph import opaque_inputs
-
     inputs = opaque_inputs(m, ref)
     if name == "detach":
         cuts = NOTHING

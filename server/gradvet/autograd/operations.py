@@ -584,14 +584,24 @@ def changed_unseen(m: Machine, value: Value) -> None:
     m.update(value, again)
 
 
+def tracked_together(m: Machine, state: Tensor) -> list[tuple[int, Tensor]]:
+    """The tensors, by address, that may share this one's storage within what autograd tracks as one base."""
+    return [
+        (address, other)
+        for address, other in m.cells.items()
+        if type(other) is Tensor
+        and other.alias is state.alias
+        and other.storage & state.storage
+        and type(address) is int
+    ]
+
+
 def _reach_aliases(
     m: Machine, before: Tensor, done: tuple[Ref, ...], change: Callable[[object], object]
 ) -> None:
     """What autograd tracks as the base, or as another view, of a tensor that was changed gets its graph too."""
-    for address, other in list(m.cells.items()):
-        if type(other) is not Tensor or other.alias is not before.alias or Ref(address) in done:
-            continue
-        if not other.storage & before.storage or type(address) is not int:
+    for address, other in tracked_together(m, before):
+        if Ref(address) in done:
             continue
         # What `.detach()` gave is the base of its own views, in storage that another tensor made.
         is_base = address in before.storage or (before.alias is not None and other.view == NO)

@@ -9,6 +9,7 @@ from gradvet.autograd.calls import Call, call_value, find_in_class
 from gradvet.autograd.domain import NOTHING, Tensor
 from gradvet.autograd.knowledge import load
 from gradvet.autograd.machine import Machine
+from gradvet.autograd.objects import element_of, items_of
 from gradvet.autograd.operations import Operand, perform, scalar_cuts
 from gradvet.autograd.tensors import array_written, combined, to_numpy
 from gradvet.autograd.values import (
@@ -318,8 +319,6 @@ def in_place(m: Machine, node: ast.AugAssign, op: ast.operator, current: Value, 
 
 def extend(m: Machine, holder: Value, value: Value, node: ast.AST) -> None:
     """Add all elements of a value to a list."""
-    from gradvet.autograd.objects import element_of, items_of
-
     items = items_of(m, value)
     element = None if items is not None else element_of(m, value, node)
     for atom in atoms(holder):

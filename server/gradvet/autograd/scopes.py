@@ -25,10 +25,8 @@ class ScopeInfo:
     star: str | None = None
     stars: str | None = None
     is_generator: bool = False
-    is_async: bool = False
     loads: set[str] = field(default_factory=set)
     attributes: set[str] = field(default_factory=set)
-    has_inner: bool = False
     keeps_locals: bool = False
 
 
@@ -42,7 +40,6 @@ def scope_info(node: Scope) -> ScopeInfo:
         info.star = args.vararg.arg if args.vararg else None
         info.stars = args.kwarg.arg if args.kwarg else None
         info.names.update(info.parameters, info.keyword_only, filter(None, (info.star, info.stars)))
-        info.is_async = isinstance(node, ast.AsyncFunctionDef)
     body = node.body
     stack: list[ast.AST] = list(body) if isinstance(body, list) else [body]
     while stack:

@@ -12,7 +12,7 @@ from gradvet.autograd.events import ModeStatement
 from gradvet.autograd.expressions import defaults_of
 from gradvet.autograd.imports import named_by
 from gradvet.autograd.loops import run_for, run_while
-from gradvet.autograd.machine import EXECUTE, Frame, Machine
+from gradvet.autograd.machine import EXECUTE, Machine
 from gradvet.autograd.names import bind, unbind
 from gradvet.autograd.objects import assign, delete_item, get_attribute, get_item
 from gradvet.autograd.operators import in_place
@@ -148,7 +148,7 @@ def _try(m: Machine, node: ast.Try) -> bool:
     base = m.store.mark()
     paths: list[tuple[int, Delta]] = [(base, {})]
     frame.raises.append(paths)
-    marks = _ways_out(frame)
+    met = frame.ways_out()
     alive = m.block(node.body)
     frame.raises.pop()
     if alive and node.orelse:
@@ -168,9 +168,9 @@ def _try(m: Machine, node: ast.Try) -> bool:
             m.store.undo(start)
     m.store.undo(base)
     if node.finalbody:
-        _finally_on_the_way_out(m, node, marks)
+        frame.leave(met, lambda delta, base: _after_finally(m, node, delta, base))
     if not ends:
-        if node.finalbody and _ways_out(frame) == marks:
+        if node.finalbody and frame.ways_out() == met:
             m.store.apply(paths[-1][1])  # only an exception leads here
             m.block(node.finalbody)
             m.store.undo(base)
@@ -179,32 +179,14 @@ def _try(m: Machine, node: ast.Try) -> bool:
     return m.block(node.finalbody) if node.finalbody else True
 
 
-def _ways_out(frame: Frame) -> tuple[int, int, int]:
-    """How many returns, breaks and continues have been met so far."""
-    loop = frame.loops[-1] if frame.loops else None
-    return len(frame.returns), len(loop.breaks) if loop else 0, len(loop.continues) if loop else 0
-
-
-def _finally_on_the_way_out(m: Machine, node: ast.Try, marks: tuple[int, int, int]) -> None:
-    """Each `return`, `break` and `continue` in the statement runs its `finally` before it leaves."""
-    frame = m.frames[-1]
+def _after_finally(m: Machine, node: ast.Try, delta: Delta, base: int) -> Delta | None:
+    """What a way out of the statement has changed when `finally` has run; None where `finally` leaves by itself."""
     here = m.store.mark()
-
-    def after(delta: Delta, base: int) -> Delta | None:
-        m.store.apply(delta)
-        alive = m.block(node.finalbody)
-        changed = m.store.delta(base) if alive else None  # a `return` in `finally` takes its place
-        m.store.undo(here)
-        return changed
-
-    returned = [(after(delta, frame.base), value) for delta, value in frame.returns[marks[0] :]]
-    frame.returns[marks[0] :] = [(delta, value) for delta, value in returned if delta is not None]
-    if not frame.loops:
-        return
-    loop = frame.loops[-1]
-    for exits, mark in ((loop.breaks, marks[1]), (loop.continues, marks[2])):
-        left = [after(delta, loop.base) for delta in exits[mark:]]
-        exits[mark:] = [delta for delta in left if delta is not None]
+    m.store.apply(delta)
+    alive = m.block(node.finalbody)
+    changed = m.store.delta(base) if alive else None
+    m.store.undo(here)
+    return changed
 
 
 @executes(ast.Assert)

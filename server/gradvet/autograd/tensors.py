@@ -32,6 +32,7 @@ from gradvet.autograd.operations import (
     perform,
     scalar_cuts,
     tensor_like,
+    tracked_together,
     version_of,
 )
 from gradvet.autograd.values import (
@@ -209,10 +210,8 @@ def set_requires_grad(m: Machine, value: Value, flag: Value, node: ast.AST) -> N
 
 def _ask_of_views(m: Machine, base: Ref, state: Tensor, wanted: int, leaves: frozenset[int]) -> None:
     """A view taken before `base.requires_grad_()` requires grad from then on, and is a leaf all the same."""
-    for address, other in list(m.cells.items()):
-        if type(other) is not Tensor or type(address) is not int or address == base.address:
-            continue
-        if not other.view & YES or other.alias is not state.alias or base.address not in other.storage:
+    for address, other in tracked_together(m, state):
+        if address == base.address or not other.view & YES or base.address not in other.storage:
             continue
         certain = wanted == YES == other.view and len(other.storage) == 1 and not address & 1
         asked = YES if certain else other.requires_grad | MAYBE

@@ -3,6 +3,7 @@
 import ast
 
 from gradvet.autograd.calls import Call, call_value, unknown_call
+from gradvet.autograd.control import is_instance
 from gradvet.autograd.domain import (
     ANY_FN,
     FLOAT,
@@ -23,14 +24,15 @@ from gradvet.autograd.graph import add_node, backward, backward_event, free, hel
 from gradvet.autograd.knowledge import load
 from gradvet.autograd.machine import MODE, MODE_SETTER, Machine
 from gradvet.autograd.objects import element_of, items_of
-from gradvet.autograd.operations import made_in, perform
-from gradvet.autograd.tensors import numbers_in, rewrapped
+from gradvet.autograd.operations import made_in, perform, tensor_like
+from gradvet.autograd.tensors import combined, numbers_in, rewrapped
 from gradvet.autograd.values import (
     NONE,
     TRUE,
     Array,
     Const,
     Dict,
+    Distribution,
     External,
     Instance,
     Layer,
@@ -394,8 +396,6 @@ def _checkpoint(m: Machine, name: str, call: Call) -> Value:
 @handles("torch.func.functional_call", "torch.nn.utils.stateless.functional_call")
 def _functional_call(m: Machine, name: str, call: Call) -> Value:
     """A module's forward with other tensors in the place of its parameters."""
-    from gradvet.autograd.tensors import combined
-
     ref = combined(m, call.node, "functional_call()", list(call.all_values()))
     m.update(ref, lambda t: t._replace(loose=True) if type(t) is Tensor else t)
     return ref
@@ -403,8 +403,6 @@ def _functional_call(m: Machine, name: str, call: Call) -> Value:
 
 @handles("torch.is_tensor")
 def _is_tensor(m: Machine, name: str, call: Call) -> Value:
-    from gradvet.autograd.control import is_instance
-
     known = NO
     atoms = m.alternatives(call.args[0]) if call.args else ()
     for at, atom in enumerate(atoms):
@@ -471,9 +469,6 @@ def _split(m: Machine, name: str, call: Call) -> Value:
 
 @handles("torch.distributions.kl_divergence", "torch.distributions.kl.kl_divergence")
 def _kl(m: Machine, name: str, call: Call) -> Value:
-    from gradvet.autograd.tensors import combined
-    from gradvet.autograd.values import Distribution
-
     inputs: list[Value] = []
     for value in call.args:
         content = m.cells.get(getattr(value, "address", -1))
@@ -484,8 +479,6 @@ def _kl(m: Machine, name: str, call: Call) -> Value:
 
 @handles("torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_value_", "torch.nn.utils.clip_grad_norm")
 def _clip(m: Machine, name: str, call: Call) -> Value:
-    from gradvet.autograd.operations import tensor_like
-
     return tensor_like(m, call.node, "clip_grad_norm_()")
 
 
