@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from gradvet.autograd.domain import NO, Tensor
 from gradvet.autograd.machine import Machine
+from gradvet.autograd.memory.domain import NO, Tensor
 from tools.fuzz.campaign import SECONDS, examine, smallest, trial
 from tools.fuzz.generate import generate
 from tools.fuzz.grammar import BLOCKS, EXPRESSIONS, PRELUDE

@@ -8,7 +8,7 @@ import pytest
 
 from gradvet import cli
 from gradvet.analysis import Analysis, analyze
-from gradvet.autograd.imports import MOST_MODULES, MOST_STEPS_OF_IMPORTS
+from gradvet.autograd.python.imports import MOST_MODULES, MOST_STEPS_OF_IMPORTS
 from gradvet.cli.work import Job, work
 from gradvet.config import Config
 from gradvet.project import reader

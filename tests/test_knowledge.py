@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from gradvet.autograd.knowledge import Knowledge, load, renamed
+from gradvet.autograd.knowledge.lookup import Knowledge, load, renamed
 
 ROOT = Path(__file__).parent.parent
-DATA = ROOT / "server" / "gradvet" / "autograd" / "data"
+DATA = ROOT / "server" / "gradvet" / "autograd" / "knowledge" / "data"
 FILE = json.loads((DATA / "torch_ops.json").read_text(encoding="utf-8"))
 BY_HAND = json.loads((DATA / "by_hand.json").read_text(encoding="utf-8"))
 

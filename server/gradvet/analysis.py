@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 
 from gradvet.autograd.events import Event
 from gradvet.autograd.facts import Expression, Facts
-from gradvet.autograd.imports import texts_imported
+from gradvet.autograd.python.imports import texts_imported
 from gradvet.autograd.run import run
 from gradvet.config import Config
 from gradvet.finding import Finding, Fix, Note, Severity

@@ -5,7 +5,7 @@ import enum
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from gradvet.autograd.domain import YES, Tensor
+from gradvet.autograd.memory.domain import YES, Tensor
 from gradvet.autograd.reasons import chain
 from gradvet.syntax.parse import Module
 from gradvet.text import Edit

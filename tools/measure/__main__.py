@@ -13,7 +13,7 @@ warnings.simplefilter("ignore")  # torch deprecates some of what it is asked her
 
 import torch  # noqa: E402
 
-from gradvet.autograd.knowledge import load  # noqa: E402
+from gradvet.autograd.knowledge.lookup import load  # noqa: E402
 from tools.measure import build, table, wide  # noqa: E402
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from gradvet.autograd.knowledge import renamed
+from gradvet.autograd.knowledge.lookup import renamed
 from tools.measure import conversions, distributions, functions, modules, opdb
 from tools.measure.names import NAMESPACES, public_names
 from tools.measure.table import line

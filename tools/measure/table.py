@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gradvet.autograd.knowledge import renamed
+from gradvet.autograd.knowledge.lookup import renamed
 
-TARGET = Path(__file__).parents[2] / "server" / "gradvet" / "autograd" / "data" / "torch_ops.json"
+TARGET = Path(__file__).parents[2] / "server" / "gradvet" / "autograd" / "knowledge" / "data" / "torch_ops.json"
 
 
 def line(value: Any) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import torch
 
-from gradvet.autograd.knowledge import Knowledge, Op, Output
+from gradvet.autograd.knowledge.lookup import Knowledge, Op, Output
 from tools.measure import opdb
 from tools.measure.copies import Case, carries, fresh, parameter, returned
 from tools.measure.execute import attempt, limited, run

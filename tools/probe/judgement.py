@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from gradvet.autograd.domain import ANY_FN, MAYBE, NO, YES, Tensor, truth_word
+from gradvet.autograd.memory.domain import ANY_FN, MAYBE, NO, YES, Tensor, truth_word
 from gradvet.autograd.reasons import States
 from gradvet.autograd.run import run
 from gradvet.syntax.parse import Module, parse

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from unittest.mock import patch
 
 from gradvet.autograd.machine import Machine
-from gradvet.autograd.values import Opaque, Ref, Unknown, Value, atoms
+from gradvet.autograd.memory.values import Opaque, Ref, Unknown, Value, atoms
 
 Visits = dict[ast.expr, set[str]]
 

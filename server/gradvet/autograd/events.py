@@ -3,7 +3,7 @@
 import ast
 from dataclasses import dataclass
 
-from gradvet.autograd.domain import Tensor
+from gradvet.autograd.memory.domain import Tensor
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,11 @@ import ast
 import sys
 from collections.abc import Iterator, Mapping
 
-from gradvet.autograd.domain import ANY_FN, GRAD, INFERENCE, NO, NO_GRAD, NOTHING, YES, Tensor
 from gradvet.autograd.facts import AutogradState, Expression
 from gradvet.autograd.kinds import ARRAY, TENSOR, UNKNOWN, kinds_of, reason_of, storage_of
 from gradvet.autograd.machine import Machine
-from gradvet.autograd.values import Value
+from gradvet.autograd.memory.domain import ANY_FN, GRAD, INFERENCE, NO, NO_GRAD, NOTHING, YES, Tensor
+from gradvet.autograd.memory.values import Value
 
 ANY_STORAGE = "*"
 ONE_TENSOR = "it is one tensor, and not several in a tuple or a dict"

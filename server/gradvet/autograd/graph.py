@@ -3,10 +3,10 @@
 import ast
 from collections.abc import Iterable
 
-from gradvet.autograd.domain import MAYBE, NO, NOTHING, YES, Node, Origin, Tensor
 from gradvet.autograd.events import Backward, Cut
 from gradvet.autograd.machine import Machine
-from gradvet.autograd.values import (
+from gradvet.autograd.memory.domain import MAYBE, NO, NOTHING, YES, Node, Origin, Tensor
+from gradvet.autograd.memory.values import (
     FALSE,
     NONE,
     Const,

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from gradvet.autograd.domain import Tensor
 from gradvet.autograd.machine import Machine
-from gradvet.autograd.values import (
+from gradvet.autograd.memory.domain import Tensor
+from gradvet.autograd.memory.values import (
     Array,
     Const,
     Dict,

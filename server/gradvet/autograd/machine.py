@@ -11,12 +11,12 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
-from gradvet.autograd.domain import GRAD, Origin, Tensor, join_tensors
 from gradvet.autograd.events import Event
-from gradvet.autograd.rename import rename, rename_key
-from gradvet.autograd.scopes import Scope, ScopeInfo, scope_info
-from gradvet.autograd.store import Delta, Store
-from gradvet.autograd.values import (
+from gradvet.autograd.memory.domain import GRAD, Origin, Tensor, join_tensors
+from gradvet.autograd.memory.rename import rename, rename_key
+from gradvet.autograd.memory.scopes import Scope, ScopeInfo, scope_info
+from gradvet.autograd.memory.store import Delta, Store
+from gradvet.autograd.memory.values import (
     Each,
     Number,
     Opaque,

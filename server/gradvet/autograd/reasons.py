@@ -3,8 +3,8 @@
 import ast
 from collections.abc import Iterator, Mapping
 
-from gradvet.autograd.domain import ANYTHING, Origin, Tensor, join_tensors
 from gradvet.autograd.facts import ExpressionState
+from gradvet.autograd.memory.domain import ANYTHING, Origin, Tensor, join_tensors
 
 MOST_REASONS = 6
 

@@ -4,20 +4,16 @@ import ast
 from collections.abc import Callable
 from functools import partial
 
-from gradvet.autograd import expressions, python_calls, statements, torch_calls  # noqa: F401  they register themselves
-from gradvet.autograd.calls import Call, ClassInfo, call_function, call_value, find_in_class
-from gradvet.autograd.domain import ANY_FN, GRAD, MAYBE, NO_GRAD, Origin, Tensor
 from gradvet.autograd.expressions_seen import WatchedMachine
 from gradvet.autograd.facts import Facts
-from gradvet.autograd.frameworks import LIGHTNING_BACKWARD, LIGHTNING_NO_GRAD
 from gradvet.autograd.graph import backward, held_tensors
-from gradvet.autograd.imports import Imports
-from gradvet.autograd.judge import Judge
-from gradvet.autograd.layers import as_module
+from gradvet.autograd.judging.judge import Judge
+from gradvet.autograd.judging.verdicts import conclude
+from gradvet.autograd.knowledge.frameworks import LIGHTNING_BACKWARD, LIGHTNING_NO_GRAD
+from gradvet.autograd.library.layers import as_module
 from gradvet.autograd.machine import MODE, Frame, Loop, Machine, OutOfSteps
-from gradvet.autograd.names import globals_of
-from gradvet.autograd.reasons import States
-from gradvet.autograd.values import (
+from gradvet.autograd.memory.domain import ANY_FN, GRAD, MAYBE, NO_GRAD, Origin, Tensor
+from gradvet.autograd.memory.values import (
     Class,
     External,
     Function,
@@ -32,7 +28,11 @@ from gradvet.autograd.values import (
     Value,
     join,
 )
-from gradvet.autograd.verdicts import conclude
+from gradvet.autograd.python import expressions, python_calls, statements  # noqa: F401  they register themselves
+from gradvet.autograd.python.calls import Call, ClassInfo, call_function, call_value, find_in_class
+from gradvet.autograd.python.imports import Imports
+from gradvet.autograd.python.names import globals_of
+from gradvet.autograd.reasons import States
 from gradvet.syntax.packages import Read
 from gradvet.syntax.parse import Module
 from gradvet.syntax.together import Together

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from gradvet.autograd.domain import NO
 from gradvet.autograd.events import Backward
+from gradvet.autograd.memory.domain import NO
 from gradvet.finding import Finding, Note, Severity, called_from, code, weakened, why
 from gradvet.rules import rule
 

@@ -3,8 +3,8 @@
 import ast
 from collections.abc import Iterator
 
-from gradvet.autograd.domain import YES
 from gradvet.autograd.events import Retained
+from gradvet.autograd.memory.domain import YES
 from gradvet.finding import Applicability, Finding, Fix, Note, Severity, called_from, code, weakened, why
 from gradvet.rules import rule
 from gradvet.syntax import edits

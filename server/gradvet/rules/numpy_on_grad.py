@@ -3,8 +3,8 @@
 import ast
 from collections.abc import Iterator
 
-from gradvet.autograd.domain import GRAD, YES
 from gradvet.autograd.events import ToNumpy
+from gradvet.autograd.memory.domain import GRAD, YES
 from gradvet.finding import Applicability, Finding, Fix, Severity, called_from, code, weakened, why
 from gradvet.rules import rule
 from gradvet.syntax import edits

@@ -4,7 +4,10 @@ import ast
 from collections.abc import Callable
 from typing import NamedTuple
 
-from gradvet.autograd.domain import (
+from gradvet.autograd.graph import add_node, held_tensors, surely_asks, version_key
+from gradvet.autograd.knowledge.lookup import Op, Output, Saved
+from gradvet.autograd.machine import Machine
+from gradvet.autograd.memory.domain import (
     ANY_FN,
     FLOAT,
     GRAD,
@@ -20,10 +23,7 @@ from gradvet.autograd.domain import (
     Tensor,
     join_tensors,
 )
-from gradvet.autograd.graph import add_node, held_tensors, surely_asks, version_key
-from gradvet.autograd.knowledge import Op, Output, Saved
-from gradvet.autograd.machine import Machine
-from gradvet.autograd.values import (
+from gradvet.autograd.memory.values import (
     Const,
     Each,
     External,

@@ -4,12 +4,9 @@ import ast
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from gradvet.autograd.calls import MAKE_BASE, Call, ClassInfo, call_value, find_in_class
-from gradvet.autograd.domain import FLOAT, MAYBE, NO, YES, Origin, Tensor
 from gradvet.autograd.graph import held_tensors
-from gradvet.autograd.knowledge import load
-from gradvet.autograd.machine import Machine
-from gradvet.autograd.operations import (
+from gradvet.autograd.knowledge.lookup import load
+from gradvet.autograd.library.operations import (
     Inputs,
     Operand,
     bind,
@@ -20,8 +17,10 @@ from gradvet.autograd.operations import (
     mutate,
     results,
 )
-from gradvet.autograd.tensors import set_requires_grad
-from gradvet.autograd.values import (
+from gradvet.autograd.library.tensors import set_requires_grad
+from gradvet.autograd.machine import Machine
+from gradvet.autograd.memory.domain import FLOAT, MAYBE, NO, YES, Origin, Tensor
+from gradvet.autograd.memory.values import (
     FALSE,
     NONE,
     TRUE,
@@ -47,6 +46,7 @@ from gradvet.autograd.values import (
     join,
     join_all,
 )
+from gradvet.autograd.python.calls import MAKE_BASE, Call, ClassInfo, call_value, find_in_class
 
 _LISTS = {"torch.nn.ModuleList", "torch.nn.ParameterList"}
 _DICTS = {"torch.nn.ModuleDict", "torch.nn.ParameterDict"}

@@ -2,12 +2,23 @@
 
 import ast
 
-from gradvet.autograd.calls import Call, call_value, find_in_class
-from gradvet.autograd.domain import GRAD, INTEGER, MAYBE, NO, NO_FN, NO_GRAD, NOTHING, YES, Origin, Tensor
 from gradvet.autograd.graph import add_node, held_tensors
+from gradvet.autograd.library.operations import in_mode
 from gradvet.autograd.machine import MODE, Machine
-from gradvet.autograd.operations import in_mode
-from gradvet.autograd.values import NONE, Class, Number, Opaque, Ref, Sequence, Tuple, Value
+from gradvet.autograd.memory.domain import (
+    GRAD,
+    INTEGER,
+    MAYBE,
+    NO,
+    NO_FN,
+    NO_GRAD,
+    NOTHING,
+    YES,
+    Origin,
+    Tensor,
+)
+from gradvet.autograd.memory.values import NONE, Class, Number, Opaque, Ref, Sequence, Tuple, Value
+from gradvet.autograd.python.calls import Call, call_value, find_in_class
 
 FUNCTION = "torch.autograd.Function"
 

@@ -5,13 +5,23 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from gradvet.autograd.domain import GRAD, MAYBE, NO, YES, Node, Tensor
 from gradvet.autograd.graph import held_tensors, node_key, reachable, spoiled_key
-from gradvet.autograd.layers import is_module, members
+from gradvet.autograd.library.layers import is_module, members
+from gradvet.autograd.library.operations import savers
+from gradvet.autograd.library.tensors import in_forward
 from gradvet.autograd.machine import Loop, Machine
-from gradvet.autograd.operations import savers
-from gradvet.autograd.tensors import in_forward
-from gradvet.autograd.values import Array, Instance, Layer, Optimizer, Ref, Sequence, Union, Value, refs
+from gradvet.autograd.memory.domain import GRAD, MAYBE, NO, YES, Node, Tensor
+from gradvet.autograd.memory.values import (
+    Array,
+    Instance,
+    Layer,
+    Optimizer,
+    Ref,
+    Sequence,
+    Union,
+    Value,
+    refs,
+)
 
 GROWING = ("+", "*", "=")
 """How something is put into a container: one element more, a key that is not known, an item that is set."""

@@ -3,11 +3,9 @@
 import ast
 from collections.abc import Callable
 
-from gradvet.autograd.domain import FLOAT, MAYBE, NO, YES, Tensor
 from gradvet.autograd.machine import Machine
-from gradvet.autograd.names import bind
-from gradvet.autograd.objects import get_attribute, set_attribute
-from gradvet.autograd.values import (
+from gradvet.autograd.memory.domain import FLOAT, MAYBE, NO, YES, Tensor
+from gradvet.autograd.memory.values import (
     Bound,
     Class,
     Const,
@@ -29,6 +27,8 @@ from gradvet.autograd.values import (
     Value,
     atoms,
 )
+from gradvet.autograd.python.names import bind
+from gradvet.autograd.python.objects import get_attribute, set_attribute
 
 _TENSOR_CLASSES = {"torch.Tensor", "torch.FloatTensor", "torch.nn.Parameter", "torch.autograd.Variable"}
 _PLAIN = {"int": ("int", "bool"), "float": ("float",), "str": ("str",), "bool": ("bool",)}

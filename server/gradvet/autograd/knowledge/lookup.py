@@ -6,7 +6,7 @@ from functools import lru_cache
 from importlib import resources
 from typing import Any, NamedTuple
 
-from gradvet.autograd.ops import Answer, Op, Output, Saved
+from gradvet.autograd.knowledge.ops import Answer, Op, Output, Saved
 
 __all__ = [
     "Answer",
@@ -129,7 +129,7 @@ class Knowledge:
 @lru_cache(maxsize=1)
 def load() -> Knowledge:
     """The checked-in knowledge: what was measured, and the few entries written by hand."""
-    folder = resources.files("gradvet.autograd") / "data"
+    folder = resources.files("gradvet.autograd.knowledge") / "data"
     data = json.loads((folder / "torch_ops.json").read_text(encoding="utf-8"))
     for section, entries in json.loads((folder / "by_hand.json").read_text(encoding="utf-8")).items():
         data[section].update(entries)

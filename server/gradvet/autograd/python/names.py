@@ -3,7 +3,7 @@
 import builtins
 
 from gradvet.autograd.machine import Frame, Machine
-from gradvet.autograd.values import External, Later, Text, Union, Unknown, Value, const
+from gradvet.autograd.memory.values import External, Later, Text, Union, Unknown, Value, const
 
 _BUILTINS = {name: External(f"builtins.{name}") for name in dir(builtins)}
 _DUNDERS: dict[str, Value] = {"__name__": const("__main__"), "__file__": Text(), "__doc__": Text()}

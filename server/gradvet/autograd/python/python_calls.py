@@ -2,14 +2,10 @@
 
 import ast
 
-from gradvet.autograd.calls import FIELD, Call, call_value, find_in_class, unknown_call
-from gradvet.autograd.control import is_instance, truth
-from gradvet.autograd.domain import GRAD, MAYBE, NO, YES, Tensor
-from gradvet.autograd.externals import handles
+from gradvet.autograd.library.externals import handles
 from gradvet.autograd.machine import MODE, Machine
-from gradvet.autograd.objects import element_of, get_attribute, items_of, set_attribute
-from gradvet.autograd.operators import binary, number_of
-from gradvet.autograd.values import (
+from gradvet.autograd.memory.domain import GRAD, MAYBE, NO, YES, Tensor
+from gradvet.autograd.memory.values import (
     NONE,
     Class,
     Const,
@@ -34,6 +30,10 @@ from gradvet.autograd.values import (
     join,
     join_all,
 )
+from gradvet.autograd.python.calls import FIELD, Call, call_value, find_in_class, unknown_call
+from gradvet.autograd.python.control import is_instance, truth
+from gradvet.autograd.python.objects import element_of, get_attribute, items_of, set_attribute
+from gradvet.autograd.python.operators import binary, number_of
 
 MOST_ITEMS = 16
 PAIR = 2

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
-from gradvet.autograd.externals import HANDLERS, INTO_NUMPY
-from gradvet.autograd.frameworks import FRAMEWORKS, MODULE_MAKERS
+from gradvet.autograd.knowledge.frameworks import FRAMEWORKS, MODULE_MAKERS
+from gradvet.autograd.library.externals import HANDLERS, INTO_NUMPY
 from gradvet.autograd.machine import (
     MODE,
     MOST_RUNS_OF_ONE_FUNCTION,
@@ -20,9 +20,8 @@ from gradvet.autograd.machine import (
     Machine,
     OutOfSteps,
 )
-from gradvet.autograd.names import globals_of
-from gradvet.autograd.store import Delta
-from gradvet.autograd.values import (
+from gradvet.autograd.memory.store import Delta
+from gradvet.autograd.memory.values import (
     Const,
     External,
     Function,
@@ -35,6 +34,7 @@ from gradvet.autograd.values import (
     const,
     join_all,
 )
+from gradvet.autograd.python.names import globals_of
 from gradvet.syntax.packages import Packages, Read, is_package, with_slashes, within
 from gradvet.syntax.parse import Module, parse
 from gradvet.text import Source

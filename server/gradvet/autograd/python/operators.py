@@ -5,14 +5,12 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from gradvet.autograd.calls import Call, call_value, find_in_class
-from gradvet.autograd.domain import NOTHING, Tensor
-from gradvet.autograd.knowledge import load
+from gradvet.autograd.knowledge.lookup import load
+from gradvet.autograd.library.operations import Operand, perform, scalar_cuts
+from gradvet.autograd.library.tensors import array_written, combined, to_numpy
 from gradvet.autograd.machine import Machine
-from gradvet.autograd.objects import element_of, items_of
-from gradvet.autograd.operations import Operand, perform, scalar_cuts
-from gradvet.autograd.tensors import array_written, combined, to_numpy
-from gradvet.autograd.values import (
+from gradvet.autograd.memory.domain import NOTHING, Tensor
+from gradvet.autograd.memory.values import (
     Array,
     Bound,
     Const,
@@ -33,6 +31,8 @@ from gradvet.autograd.values import (
     const,
     join_all,
 )
+from gradvet.autograd.python.calls import Call, call_value, find_in_class
+from gradvet.autograd.python.objects import element_of, items_of
 
 _NAMES = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv", ast.FloorDiv: "floordiv", ast.Mod: "mod",

@@ -4,14 +4,9 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from gradvet.autograd.calls import Call, call_value
-from gradvet.autograd.control import fork, is_none, narrow, truth
-from gradvet.autograd.domain import MAYBE, NO, YES
 from gradvet.autograd.machine import EVALUATE, Machine
-from gradvet.autograd.names import bind, lookup
-from gradvet.autograd.objects import assign, element_of, get_attribute, get_item, items_of
-from gradvet.autograd.operators import binary, compare, unary
-from gradvet.autograd.values import (
+from gradvet.autograd.memory.domain import MAYBE, NO, YES
+from gradvet.autograd.memory.values import (
     FALSE,
     NONE,
     TRUE,
@@ -31,6 +26,11 @@ from gradvet.autograd.values import (
     join,
     join_all,
 )
+from gradvet.autograd.python.calls import Call, call_value
+from gradvet.autograd.python.control import fork, is_none, narrow, truth
+from gradvet.autograd.python.names import bind, lookup
+from gradvet.autograd.python.objects import assign, element_of, get_attribute, get_item, items_of
+from gradvet.autograd.python.operators import binary, compare, unary
 
 
 def evaluates(*kinds: type) -> Callable[[Callable[[Machine, Any], Value]], Callable[[Machine, Any], Value]]:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from gradvet.autograd.domain import NO_GRAD, Tensor
 from gradvet.autograd.events import ModeDecorator
 from gradvet.autograd.machine import (
     MODE,
@@ -16,8 +15,9 @@ from gradvet.autograd.machine import (
     Machine,
     OutOfSteps,
 )
-from gradvet.autograd.store import Delta
-from gradvet.autograd.values import (
+from gradvet.autograd.memory.domain import NO_GRAD, Tensor
+from gradvet.autograd.memory.store import Delta
+from gradvet.autograd.memory.values import (
     NONE,
     Bound,
     Class,

@@ -6,8 +6,8 @@ Addresses are even when new; the odd one after each stands for all its older nam
 from collections.abc import Callable
 from typing import Any
 
-from gradvet.autograd.domain import Node, Tensor
-from gradvet.autograd.values import (
+from gradvet.autograd.memory.domain import Node, Tensor
+from gradvet.autograd.memory.values import (
     Array,
     Bound,
     Coroutine,

@@ -2,9 +2,13 @@
 
 import ast
 
-from gradvet.autograd.calls import Call, call_value, unknown_call
-from gradvet.autograd.control import is_instance
-from gradvet.autograd.domain import (
+from gradvet.autograd.graph import add_node, backward, backward_event, free, held_tensors, saves_graph
+from gradvet.autograd.knowledge.lookup import load
+from gradvet.autograd.library.externals import handles
+from gradvet.autograd.library.operations import made_in, perform, tensor_like
+from gradvet.autograd.library.tensors import combined, numbers_in, rewrapped
+from gradvet.autograd.machine import MODE, MODE_SETTER, Machine
+from gradvet.autograd.memory.domain import (
     ANY_FN,
     FLOAT,
     GRAD,
@@ -19,14 +23,7 @@ from gradvet.autograd.domain import (
     Origin,
     Tensor,
 )
-from gradvet.autograd.externals import handles
-from gradvet.autograd.graph import add_node, backward, backward_event, free, held_tensors, saves_graph
-from gradvet.autograd.knowledge import load
-from gradvet.autograd.machine import MODE, MODE_SETTER, Machine
-from gradvet.autograd.objects import element_of, items_of
-from gradvet.autograd.operations import made_in, perform, tensor_like
-from gradvet.autograd.tensors import combined, numbers_in, rewrapped
-from gradvet.autograd.values import (
+from gradvet.autograd.memory.values import (
     NONE,
     TRUE,
     Array,
@@ -49,6 +46,9 @@ from gradvet.autograd.values import (
     const,
     join,
 )
+from gradvet.autograd.python.calls import Call, call_value, unknown_call
+from gradvet.autograd.python.control import is_instance
+from gradvet.autograd.python.objects import element_of, items_of
 
 # -- grad modes
 

@@ -2,13 +2,13 @@
 
 import ast
 
-from gradvet.autograd.domain import GRAD, YES, Tensor
 from gradvet.autograd.events import AliasEdited, CutPath, DataUse, ModeStatement, Retained, UnusedGraph
 from gradvet.autograd.graph import reachable
-from gradvet.autograd.judge import Judge, Kept, ModuleCall, holder_words
-from gradvet.autograd.layers import members
+from gradvet.autograd.judging.judge import Judge, Kept, ModuleCall, holder_words
+from gradvet.autograd.library.layers import members
 from gradvet.autograd.machine import CutInfo, Machine
-from gradvet.autograd.values import FALSE, Instance, Layer, Ref
+from gradvet.autograd.memory.domain import GRAD, YES, Tensor
+from gradvet.autograd.memory.values import FALSE, Instance, Layer, Ref
 from gradvet.syntax.parse import Module
 
 

@@ -3,19 +3,16 @@
 import ast
 from collections.abc import Callable
 
-from gradvet.autograd import layers
-from gradvet.autograd.calls import CALL_EXTERNAL, Call, unknown_call
-from gradvet.autograd.domain import FLOAT, GRAD, MAYBE, NO_FN, NOTHING, YES, Tensor
-from gradvet.autograd.frameworks import MODULE_MAKERS
 from gradvet.autograd.graph import MOST_DEEP, backward, held_tensors, version_key
-from gradvet.autograd.knowledge import load
+from gradvet.autograd.knowledge.frameworks import MODULE_MAKERS
+from gradvet.autograd.knowledge.lookup import load
+from gradvet.autograd.library import layers
+from gradvet.autograd.library.methods import owned_by
+from gradvet.autograd.library.operations import changed_unseen, perform
+from gradvet.autograd.library.tensors import numbers_in, to_numpy
 from gradvet.autograd.machine import Machine
-from gradvet.autograd.methods import owned_by
-from gradvet.autograd.objects import element_of
-from gradvet.autograd.operations import changed_unseen, perform
-from gradvet.autograd.operators import number_of
-from gradvet.autograd.tensors import numbers_in, to_numpy
-from gradvet.autograd.values import (
+from gradvet.autograd.memory.domain import FLOAT, GRAD, MAYBE, NO_FN, NOTHING, YES, Tensor
+from gradvet.autograd.memory.values import (
     NONE,
     Array,
     Const,
@@ -28,6 +25,9 @@ from gradvet.autograd.values import (
     Unknown,
     Value,
 )
+from gradvet.autograd.python.calls import CALL_EXTERNAL, Call, unknown_call
+from gradvet.autograd.python.objects import element_of
+from gradvet.autograd.python.operators import number_of
 
 Handler = Callable[[Machine, str, Call], Value]
 HANDLERS: dict[str, Handler] = {}

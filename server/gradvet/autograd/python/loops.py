@@ -3,12 +3,12 @@
 import ast
 from collections.abc import Callable
 
-from gradvet.autograd.control import narrow, truth
-from gradvet.autograd.domain import NO, YES, Tensor
 from gradvet.autograd.machine import MOST_PASSES, Loop, Machine
-from gradvet.autograd.objects import assign, element_of, items_of
-from gradvet.autograd.store import Delta
-from gradvet.autograd.values import Each, Instance, Layer, Ref, Sequence, Tuple, Value, join_all
+from gradvet.autograd.memory.domain import NO, YES, Tensor
+from gradvet.autograd.memory.store import Delta
+from gradvet.autograd.memory.values import Each, Instance, Layer, Ref, Sequence, Tuple, Value, join_all
+from gradvet.autograd.python.control import narrow, truth
+from gradvet.autograd.python.objects import assign, element_of, items_of
 
 MOST_UNROLLED = 4
 MOST_NAMED = 24

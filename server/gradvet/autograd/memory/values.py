@@ -8,7 +8,7 @@ import ast
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from gradvet.autograd.domain import (
+from gradvet.autograd.memory.domain import (
     GRAD,
     INFERENCE,
     NO_GRAD,

@@ -5,11 +5,22 @@ from collections.abc import Callable
 from functools import reduce
 from operator import or_
 
-from gradvet.autograd.calls import Call, Managed, call_function, call_value
 from gradvet.autograd.events import WithUncalled
 from gradvet.autograd.machine import MODE, Frame, Machine
-from gradvet.autograd.objects import assign, get_attribute
-from gradvet.autograd.values import NONE, External, Instance, Mode, Ref, Stack, Union, Unknown, Value, atoms
+from gradvet.autograd.memory.values import (
+    NONE,
+    External,
+    Instance,
+    Mode,
+    Ref,
+    Stack,
+    Union,
+    Unknown,
+    Value,
+    atoms,
+)
+from gradvet.autograd.python.calls import Call, Managed, call_function, call_value
+from gradvet.autograd.python.objects import assign, get_attribute
 
 _GRAD_MODE_CLASSES = {
     "torch.no_grad",

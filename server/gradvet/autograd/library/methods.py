@@ -4,17 +4,14 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from gradvet.autograd import contexts, custom_functions, layers, tensors
-from gradvet.autograd.calls import CALL_METHOD, CALL_OBJECT, Call, call_value, find_in_class, unknown_call
-from gradvet.autograd.domain import FLOAT, MAYBE, NOTHING, YES, Tensor
 from gradvet.autograd.graph import backward, backward_event, held_tensors, opaque_inputs
-from gradvet.autograd.knowledge import load
+from gradvet.autograd.knowledge.lookup import load
+from gradvet.autograd.library import custom_functions, layers, tensors
+from gradvet.autograd.library.operations import Operand, made_in, tensor_like
+from gradvet.autograd.library.tensors import MethodCall, combined
 from gradvet.autograd.machine import Machine
-from gradvet.autograd.objects import default_item, element_of, set_item
-from gradvet.autograd.operations import Operand, made_in, tensor_like
-from gradvet.autograd.operators import extend, grow
-from gradvet.autograd.tensors import MethodCall, combined
-from gradvet.autograd.values import (
+from gradvet.autograd.memory.domain import FLOAT, MAYBE, NOTHING, YES, Tensor
+from gradvet.autograd.memory.values import (
     NONE,
     Array,
     Bound,
@@ -45,6 +42,17 @@ from gradvet.autograd.values import (
     join,
     join_all,
 )
+from gradvet.autograd.python import contexts
+from gradvet.autograd.python.calls import (
+    CALL_METHOD,
+    CALL_OBJECT,
+    Call,
+    call_value,
+    find_in_class,
+    unknown_call,
+)
+from gradvet.autograd.python.objects import default_item, element_of, set_item
+from gradvet.autograd.python.operators import extend, grow
 
 
 def call_method(m: Machine, method: Method, call: Call) -> Value:

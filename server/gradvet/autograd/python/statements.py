@@ -4,20 +4,20 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from gradvet.autograd.calls import decorate, define_class
-from gradvet.autograd.contexts import run_with
-from gradvet.autograd.control import fork, narrow, truth
-from gradvet.autograd.domain import NO, YES
 from gradvet.autograd.events import ModeStatement
-from gradvet.autograd.expressions import defaults_of
-from gradvet.autograd.imports import named_by
-from gradvet.autograd.loops import run_for, run_while
 from gradvet.autograd.machine import EXECUTE, Machine
-from gradvet.autograd.names import bind, unbind
-from gradvet.autograd.objects import assign, delete_item, get_attribute, get_item
-from gradvet.autograd.operators import in_place
-from gradvet.autograd.store import Delta
-from gradvet.autograd.values import NONE, External, Function, Mode, Unknown, Value
+from gradvet.autograd.memory.domain import NO, YES
+from gradvet.autograd.memory.store import Delta
+from gradvet.autograd.memory.values import NONE, External, Function, Mode, Unknown, Value
+from gradvet.autograd.python.calls import decorate, define_class
+from gradvet.autograd.python.contexts import run_with
+from gradvet.autograd.python.control import fork, narrow, truth
+from gradvet.autograd.python.expressions import defaults_of
+from gradvet.autograd.python.imports import named_by
+from gradvet.autograd.python.loops import run_for, run_while
+from gradvet.autograd.python.names import bind, unbind
+from gradvet.autograd.python.objects import assign, delete_item, get_attribute, get_item
+from gradvet.autograd.python.operators import in_place
 
 
 def executes(*kinds: type) -> Callable[[Callable[[Machine, Any], bool]], Callable[[Machine, Any], bool]]:

@@ -3,12 +3,10 @@
 import ast
 from typing import Any
 
-from gradvet.autograd import layers, tensors
-from gradvet.autograd.calls import Call, call_function, call_value, find_in_class
-from gradvet.autograd.domain import Origin, Tensor
+from gradvet.autograd.library import layers, tensors
 from gradvet.autograd.machine import Machine
-from gradvet.autograd.names import bind
-from gradvet.autograd.values import (
+from gradvet.autograd.memory.domain import Origin, Tensor
+from gradvet.autograd.memory.values import (
     NONE,
     Array,
     Bound,
@@ -40,6 +38,8 @@ from gradvet.autograd.values import (
     join,
     join_all,
 )
+from gradvet.autograd.python.calls import Call, call_function, call_value, find_in_class
+from gradvet.autograd.python.names import bind
 
 _MATH_CONSTANTS = {
     "math.pi",

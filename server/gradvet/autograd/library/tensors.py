@@ -4,7 +4,24 @@ import ast
 from collections.abc import Callable
 from functools import partial
 
-from gradvet.autograd.domain import (
+from gradvet.autograd.events import ToNumpy
+from gradvet.autograd.graph import backward, held_tensors
+from gradvet.autograd.knowledge.lookup import Op, load
+from gradvet.autograd.library.operations import Inputs as OpInputs
+from gradvet.autograd.library.operations import (
+    Operand,
+    computed,
+    edit,
+    in_mode,
+    made_in,
+    perform,
+    scalar_cuts,
+    tensor_like,
+    tracked_together,
+    version_of,
+)
+from gradvet.autograd.machine import Machine
+from gradvet.autograd.memory.domain import (
     ANY_FN,
     FLOAT,
     GRAD,
@@ -18,24 +35,7 @@ from gradvet.autograd.domain import (
     Origin,
     Tensor,
 )
-from gradvet.autograd.events import ToNumpy
-from gradvet.autograd.graph import backward, held_tensors
-from gradvet.autograd.knowledge import Op, load
-from gradvet.autograd.machine import Machine
-from gradvet.autograd.operations import Inputs as OpInputs
-from gradvet.autograd.operations import (
-    Operand,
-    computed,
-    edit,
-    in_mode,
-    made_in,
-    perform,
-    scalar_cuts,
-    tensor_like,
-    tracked_together,
-    version_of,
-)
-from gradvet.autograd.values import (
+from gradvet.autograd.memory.values import (
     FALSE,
     NONE,
     TRUE,

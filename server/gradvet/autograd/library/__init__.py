@@ -1,0 +1,1 @@
+"""What calls into torch, numpy and frameworks do to abstract values."""

@@ -1,0 +1,1 @@
+"""How Python's expressions, statements, calls and classes run on abstract values."""
