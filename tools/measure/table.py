@@ -7,7 +7,9 @@ from typing import Any
 
 from gradvet.autograd.knowledge.lookup import renamed
 
-TARGET = Path(__file__).parents[2] / "server" / "gradvet" / "autograd" / "knowledge" / "data" / "torch_ops.json"
+TARGET = (
+    Path(__file__).parents[2] / "server" / "gradvet" / "autograd" / "knowledge" / "data" / "torch_ops.json"
+)
 
 
 def line(value: Any) -> str:
