@@ -49,6 +49,21 @@ exit status:
 """
 
 
+_EXPLAIN_ERROR = """\
+Take an error or a warning of torch's autograd, a line or a whole traceback, and say what it means for a
+file: the lines that are the likeliest cause, the rule that tells of them, the right fix, and which
+popular fixes are none.
+
+  gradvet explain-error train.py "element 0 of tensors does not require grad"
+  python train.py 2>&1 | gradvet explain-error train.py
+
+exit status:
+  0  there are lines to look at
+  1  the message is known, but nothing in the file stands out
+  2  the message is not known, or the file could not be read
+"""
+
+
 def main(arguments: Sequence[str] | None = None, *, serve: Callable[[], None]) -> int:
     """Run the command line; gives the exit status. `serve` is what `gradvet server` does."""
     for stream in (sys.stdout, sys.stderr):
@@ -76,6 +91,10 @@ def _run(options: argparse.Namespace, serve: Callable[[], None]) -> int:
             from gradvet.cli.states import show_states
 
             return show_states(options)
+        case "explain-error":
+            from gradvet.cli.explain_error import explain_error
+
+            return explain_error(options)
         case "explain" if options.rule is not None:
             from gradvet.cli.explain import explain
 
@@ -118,6 +137,14 @@ def _parser() -> argparse.ArgumentParser:
     )
     explain.add_argument(
         "rule", nargs="?", metavar="NAME", help="of a rule or a family; without it, all rules are listed"
+    )
+    _add_explain_error(
+        commands.add_parser(
+            "explain-error",
+            help="say what an error of torch means for a file",
+            description=_EXPLAIN_ERROR,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
     )
     commands.add_parser("rules", help="list the rules", description="List the rules.")
     server = commands.add_parser(
@@ -185,6 +212,18 @@ def _add_check(parser: argparse.ArgumentParser) -> None:
         "--verbose",
         action="store_true",
         help="tell which settings are used, how long each file takes, and where a failure came from",
+    )
+
+
+def _add_explain_error(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "words",
+        nargs="+",
+        metavar="FILE [MESSAGE]",
+        help="the file that the error came from, and torch's message; without a message, it is read from the input",
+    )
+    parser.add_argument(
+        "--output-format", choices=("text", "json"), default="text", help="text (default), or a JSON object"
     )
 
 
