@@ -208,3 +208,36 @@ def test_the_answer_depends_on_nothing_but_the_text() -> None:
     once, again = analyze(source), analyze(source)
     assert told(once) == told(again)
     assert told(once)
+
+
+IGNORES = [
+    ("import torch\nx = 1  # gradvet: ignore\n", Config(), ["there is no finding"]),
+    ("import torch\nx = 1  # gradvet: ignore\n", Config(ignore=frozenset({"leak"})), []),
+    ("import torch\nx = 1  # gradvet: ignore[leak]\n", Config(ignore=frozenset({"data-attribute"})), []),
+    ("import torch\nx = 1  # gradvet: ignore[graph-retained]\n", Config(ignore=frozenset({"leak"})), []),
+    ("import torch\nx = 1  # gradvet: ignore[graph-retained]\n", Config(), ["`graph-retained`"]),
+    ("import torch\nx = 1  # gradvet: ignore[graph-retained, unused-suppression]\n", Config(), []),
+    ("x = 1  # gradvet: ignore[leek]\n", Config(), ["`leek` is neither"]),
+    ("x = (  # gradvet: ignore[leek]\n", Config(), []),
+]
+
+
+@pytest.mark.parametrize(("text", "config", "words"), IGNORES)
+def test_a_comment_in_vain_is_told_where_all_was_looked_at(
+    text: str, config: Config, words: list[str]
+) -> None:
+    """What is turned off, or could not be read, is not judged."""
+    found = [diagnostic.message for diagnostic in analyze(Source("x.py", text), config).diagnostics]
+    assert len(words) == len(found)
+    assert all(word in message for word, message in zip(words, found, strict=True))
+
+
+def test_a_comment_is_not_in_vain_when_the_dry_run_failed(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*_: object, **__: object) -> Facts:
+        raise RuntimeError
+
+    monkeypatch.setattr(gradvet.analysis, "run", fail)
+    assert not analyze(Source("x.py", "import torch  # gradvet: ignore[leak]\n")).diagnostics
+    caplog.clear()

@@ -73,6 +73,12 @@ def test_the_readme_shows_what_is_printed() -> None:
     assert 0 == done.returncode
 
 
+def test_the_catalogue_lists_the_rules_as_they_are() -> None:
+    """`python -m tools.catalogue` writes it anew."""
+    done = subprocess.run([sys.executable, "-m", "tools.catalogue", "--check"], cwd=ROOT, check=False)
+    assert 0 == done.returncode
+
+
 # Places and names of one machine, and words that mean something to one person only.
 FORBIDDEN = re.compile(
     r"(?<![\w.])/(?:work|root|home|Users)/\w"

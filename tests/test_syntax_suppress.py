@@ -3,7 +3,7 @@
 import pytest
 
 from gradvet.syntax.parse import parse
-from gradvet.syntax.suppress import Suppressions
+from gradvet.syntax.suppress import Comment, Suppressions
 from gradvet.text import Source
 
 
@@ -12,7 +12,7 @@ def hidden(text: str, names: tuple[str, ...] = ("graph-retained", "data-attribut
     module = parse(Source("x.py", text))
     suppressions = Suppressions.of(module)
     rows = range(1, len(module.source.line_starts) + 1)
-    found = {row: [name for name in names if suppressions.hides(name, "leak", row)] for row in rows}
+    found = {row: [name for name in names if suppressions.hiding(name, "leak", [row])] for row in rows}
     return {row: names for row, names in found.items() if names}
 
 
@@ -75,3 +75,38 @@ def test_a_text_that_does_not_parse_keeps_its_comments(broken: str) -> None:
 def test_rows_are_counted_for_every_line_end(end: str) -> None:
     """And a form feed ends no line."""
     assert {3: BOTH} == hidden(end.join(["a = 1\f", "'''", "'''  # gradvet: ignore", "b"]))
+
+
+INTENTS = [
+    ("x = y  # grad: stop", [("stop", 2)]),
+    ("x = y  # grad: keep since it is tuned", [("keep", 2)]),
+    ("x = y  #grad:stop  # type: ignore", [("stop", 2)]),
+    ("x = y  # grad: stopped", []),
+    ("x = y  # grad: stop-gradient", []),
+    ("x = y  # the grad: stop", []),
+    ("x = '# grad: stop'", []),
+]
+
+
+@pytest.mark.parametrize(("line", "intents"), INTENTS)
+def test_an_intent_is_stated_by_one_word(line: str, intents: list[tuple[str, int]]) -> None:
+    """And a reason may follow."""
+    found = Suppressions.of(parse(Source("x.py", f"a = 1\n{line}\n"))).intents
+    assert intents == [(intent.wish, intent.row) for intent in found]
+
+
+@pytest.mark.parametrize(
+    ("comment", "part"),
+    [
+        ("# gradvet: ignore[a] why 🔥  # noqa", "# gradvet: ignore[a] why 🔥"),
+        ("# noqa  # gradvet: ignore", "# gradvet: ignore"),
+        ("# gradvet: ignore-file", "# gradvet: ignore-file"),
+    ],
+)
+def test_a_comment_ends_with_its_reason(comment: str, part: str) -> None:
+    """What belongs to other tools is no part of it."""
+    module = parse(Source("x.py", f"{comment}\nx = '汉'\n"))
+    (ignore,) = Suppressions.of(module).ignores
+    assert part == module.source[ignore.span]
+    node = Comment.at(module, ignore.span)
+    assert ignore.span == module.source.span(node)

@@ -3,10 +3,10 @@
 import ast
 import logging
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
-from gradvet.autograd.events import Event
 from gradvet.autograd.facts import Expression, Facts
 from gradvet.autograd.python.imports import texts_imported
 from gradvet.autograd.run import run
@@ -16,7 +16,7 @@ from gradvet.rules import Rule, all_rules
 from gradvet.syntax.packages import Read, seen_from
 from gradvet.syntax.parse import Module, Problem, parse
 from gradvet.syntax.place import is_block, place
-from gradvet.syntax.suppress import Suppressions
+from gradvet.syntax.suppress import Comment, Ignore, Suppressions, UnusedIgnore
 from gradvet.syntax.together import elsewhere
 from gradvet.text import Edit, Source, Span
 
@@ -84,20 +84,62 @@ def analyze(
     module = parse(source)
     asked: dict[str, str | None] = {}
     facts = _run(module, read and _remembering(read, asked))
-    hidden = Suppressions.of(module)
-    kept: dict[tuple[str, Span], Diagnostic] = {}
-    for rule, finding in _findings(module, facts, config):
-        diagnostic = _diagnostic(module, facts, rule, finding)
-        if any(
-            hidden.hides(rule.name, rule.family, row) for row in _rows(module, finding.node, diagnostic.span)
-        ):
-            continue
-        # One place may have been reached in several contexts; the worst of them is told.
-        other = kept.get((rule.name, diagnostic.span))
-        if other is None or _badness(diagnostic) < _badness(other):
-            kept[rule.name, diagnostic.span] = diagnostic
-    diagnostics = tuple(sorted(kept.values(), key=lambda found: (found.span, found.rule.name)))
+    desk = _Desk(module, facts, Suppressions.of(module))
+    for rule, finding in _findings(module, facts, config, facts.events):
+        desk.take(rule, finding)
+    if not module.problems and not facts.limits:  # what was not seen may need its comment
+        for rule, finding in _findings(module, facts, config, _unused_ignores(desk, config)):
+            desk.take(rule, finding)
+    diagnostics = tuple(sorted(desk.kept.values(), key=lambda found: (found.span, found.rule.name)))
     return Analysis(module, diagnostics, module.problems, facts, frozenset(asked))
+
+
+@dataclass(slots=True)
+class _Desk:
+    """Takes findings, keeps those that are to be told, and notes which comments hid one: each with a name."""
+
+    module: Module
+    facts: Facts
+    comments: Suppressions
+    kept: dict[tuple[str, Span], Diagnostic] = field(default_factory=dict)
+    used: set[tuple[Ignore, str]] = field(default_factory=set)
+
+    def take(self, rule: Rule, finding: Finding) -> None:
+        diagnostic = _diagnostic(self.module, self.facts, rule, finding)
+        rows = _rows(self.module, finding.node, diagnostic.span)
+        hiding = self.comments.hiding(rule.name, rule.family, rows)
+        if isinstance(finding.node, Comment):  # one that hides everything does not hide that it hides nothing
+            hiding = tuple(ignore for ignore in hiding if ignore.names is not None)
+        self.used.update((ignore, name) for ignore in hiding for name in (rule.name, rule.family))
+        if hiding or self.comments.justifies(rule.family, rows):
+            return
+        # One place may have been reached in several contexts; the worst of them is told.
+        other = self.kept.get((rule.name, diagnostic.span))
+        if other is None or _badness(diagnostic) < _badness(other):
+            self.kept[rule.name, diagnostic.span] = diagnostic
+
+
+def _unused_ignores(desk: _Desk, config: Config) -> Iterator[UnusedIgnore]:
+    """The `ignore` comments, or names in them, that hide nothing. What the settings turn off is not judged."""
+    rules = all_rules().values()
+    families = {rule.family for rule in rules}
+    known = {rule.name: rule.family for rule in rules}
+    everything = all(config.enables(rule.name, rule.family) for rule in rules)
+    for ignore in desk.comments.ignores:
+        node = Comment.at(desk.module, ignore.span)
+        if ignore.names is None:
+            if everything and not any(found is ignore for found, _ in desk.used):
+                yield UnusedIgnore(node, ignore, None, ())
+            continue
+        unknown = tuple(sorted(name for name in ignore.names if name not in known and name not in families))
+        judged = (
+            name
+            for name in ignore.names - set(unknown)
+            if (config.enables(name, known[name]) if name in known else everything)
+        )
+        vain = tuple(sorted(name for name in judged if (ignore, name) not in desk.used))
+        if vain or unknown:
+            yield UnusedIgnore(node, ignore, (*unknown, *vain), unknown)
 
 
 def _remembering(read: Read, asked: dict[str, str | None]) -> Read:
@@ -141,6 +183,7 @@ def _run(module: Module, read: Read | None) -> Facts:
             return run(module, read=read)
     except Exception:
         log.exception("the dry run of %s failed; it has no findings", module.source.path)
+        return Facts((), {}, limits=("the dry run failed",))
     return Facts((), {})
 
 
@@ -151,15 +194,17 @@ def _concerns_torch(module: Module, read: Read | None) -> bool:
     return read is not None and any("torch" in text for text in texts_imported(module, read))
 
 
-def _findings(module: Module, facts: Facts, config: Config) -> Iterator[tuple[Rule, Finding]]:
-    """What the chosen rules say, in the order of the events. A rule that fails says no more."""
+def _findings(
+    module: Module, facts: Facts, config: Config, events: Iterable[Any]
+) -> Iterator[tuple[Rule, Finding]]:
+    """What the chosen rules say of some events, in their order. A rule that fails says no more."""
     failed: set[str] = set()
     listeners: dict[type, list[Rule]] = defaultdict(list)
     for rule in all_rules().values():
         if config.enables(rule.name, rule.family):
             for kind in rule.on:
                 listeners[kind].append(rule)
-    for event in facts.events:
+    for event in events:
         for rule in listeners.get(type(event), ()):
             if rule.name in failed:
                 continue
@@ -182,7 +227,7 @@ _ONLY_TOLD = frozenset({"evidence", "holder_node", "loss", "owner"})
 """Nodes of events that are spoken of and never changed."""
 
 
-def _told_here(module: Module, facts: Facts, event: Event, finding: Finding) -> Finding | None:
+def _told_here(module: Module, facts: Facts, event: Any, finding: Finding) -> Finding | None:
     """A finding as far as it concerns this module: not in others, and no fix that would have to change another."""
     if not facts.imported:
         return finding

@@ -163,3 +163,19 @@ class CutPath(Event):
     subject: ast.AST | None
     term: bool = False
     result: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StopCrossed(Event):
+    """`# grad: stop` stands at a value that requires grad."""
+
+    tensor: Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class KeepCut(Event):
+    """`# grad: keep` stands at a value that has no gradient, or whose gradient is cut `later`, at `cuts`."""
+
+    tensor: Tensor
+    cuts: tuple[ast.AST, ...]
+    later: bool

@@ -241,6 +241,7 @@ KNOWN: tuple[Known, ...] = (
         "store `.detach()`ed values on modules and in what is copied; use parametrizations in place of the old weight_norm",
         ("copy.copy", "both copies then share every tensor"),
         look_for="copy",
+        raised_there=True,
     ),
     _known(
         "send-nonleaf",
@@ -286,6 +287,7 @@ KNOWN: tuple[Known, ...] = (
         "update a leaf in place under `torch.no_grad()`; find the cut between it and the loss",
         ("if w.grad is not None", "it hides that nothing is trained"),
         look_for="cut",
+        raised_there=True,
     ),
     _known(
         "grad-of-nonleaf",
@@ -304,6 +306,7 @@ KNOWN: tuple[Known, ...] = (
         "gradient-cut backward-without-graph",
         "find where the way from the parameters to it is cut, or ask for its gradient with `requires_grad_()`",
         look_for="cut",
+        raised_there=True,
     ),
     _known(
         "numpy-dtype",

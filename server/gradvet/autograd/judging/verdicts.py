@@ -4,6 +4,7 @@ import ast
 
 from gradvet.autograd.events import AliasEdited, CutPath, DataUse, ModeStatement, Retained, UnusedGraph
 from gradvet.autograd.graph import reachable
+from gradvet.autograd.judging.intents import intents
 from gradvet.autograd.judging.judge import Judge, Kept, ModuleCall, holder_words
 from gradvet.autograd.library.layers import members
 from gradvet.autograd.machine import CutInfo, Machine
@@ -14,6 +15,7 @@ from gradvet.syntax.parse import Module
 
 def conclude(m: Machine, judge: Judge, module: Module) -> None:
     """Emit the events that only the whole run can tell."""
+    intents(m, judge, module)
     if not judge.noticed():
         return
     parents = module.parents
