@@ -174,7 +174,7 @@ def test_the_last_message_of_a_long_output_counts() -> None:
     """Warnings come before the error that ended the program, and a terminal breaks lines."""
     text = (
         "a.py:3: UserWarning: Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
-        'Traceback (most recent call last):\n  File "/home/me/train.py", line 7, in <module>\n    loss.backward()\n'
+        'Traceback (most recent call last):\n  File "/srv/train.py", line 7, in <module>\n    loss.backward()\n'
         "RuntimeError: element 0 of tensors does not\nrequire grad and does not have a grad_fn\n"
     )
     pasted = read_pasted(text)
