@@ -19,6 +19,7 @@ from lsp_client import (
     code_actions,
     did_change,
     did_open,
+    document,
     edits_of,
     hover_text,
     initialize,
@@ -233,3 +234,49 @@ def test_it_ends_when_the_editor_is_gone() -> None:
     process = subprocess.Popen(COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     process.communicate(timeout=20)
     assert process.returncode is not None
+
+
+HINTED = """\
+import torch
+w = torch.ones(3, requires_grad=True)
+s = "😋漢"; y = w * 2
+z = y.detach()
+print(s, y, z)
+"""
+
+
+@pytest.mark.asyncio
+async def test_hints_stand_behind_names_whose_state_changes(client: Any) -> None:
+    """Positions are in the units that were agreed on."""
+    encoding = client.result.capabilities.position_encoding
+    did_open(client, HINTED)
+    everything = lsp.Range(lsp.Position(0, 0), lsp.Position(9, 0))
+    found = await client.text_document_inlay_hint_async(lsp.InlayHintParams(document(), everything))
+    assert [("leaf", 1, 1), ("detached", 3, 1)] == [
+        (h.label, h.position.line, h.position.character) for h in found
+    ]
+    line = HINTED.splitlines()[2]
+    params = lsp.DocumentHighlightParams(
+        document(), lsp.Position(2, units(line[: line.index("y =")], encoding))
+    )
+    shared = await client.text_document_document_highlight_async(params)
+    rows = [(each.range.start.line, each.kind) for each in shared]
+    write, read = lsp.DocumentHighlightKind.Write, lsp.DocumentHighlightKind.Read
+    assert [(2, write), (3, write), (3, read), (4, read), (4, read)] == rows
+
+
+@session(COMMAND)
+async def choosy(lsp_client: LanguageClient) -> Any:
+    """A client whose user wants other hints."""
+    options = {"inlayHints": {"leaf": False, "grad": True, "nosuch": True}}
+    await initialize(lsp_client, capabilities(pull=True), options)
+    yield
+    await lsp_client.shutdown_session()
+
+
+@pytest.mark.asyncio
+async def test_each_kind_of_hint_is_the_users_choice(choosy: Any) -> None:
+    did_open(choosy, HINTED.replace("w * 2", "torch.relu(w)"))
+    everything = lsp.Range(lsp.Position(0, 0), lsp.Position(9, 0))
+    found = await choosy.text_document_inlay_hint_async(lsp.InlayHintParams(document(), everything))
+    assert ["detached"] == [hint.label for hint in found]

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from gradvet.autograd.events import Event
+from gradvet.autograd.events import Cut, Event
 from gradvet.syntax.parse import Module
 
 
@@ -14,11 +14,24 @@ class ExpressionState:
 
     `text` is one line in torch's words: `requires_grad=YES is_leaf=NO grad_fn=MulBackward0`.
     `reasons` tell the chain from the expression back to its causes, nearest first, each with the
-    node it speaks of.
+    node it speaks of. `requires_grad`, `is_leaf`, `is_view` and `is_inference` are yes, no or maybe.
+
+    `storage` holds numbers: expressions that may share storage have one in common. `cuts` are the places
+    where a gradient was stopped on the way here, `saved_by` the ops that saved this storage for a
+    backward still to come when the run ended, `reaches` names of the leaves that a gradient from here
+    would reach.
     """
 
     text: str
     reasons: tuple[tuple[str, ast.AST | None], ...]
+    requires_grad: str = "maybe"
+    is_leaf: str = "maybe"
+    is_view: str = "maybe"
+    is_inference: str = "maybe"
+    storage: frozenset[int] = frozenset()
+    cuts: tuple[Cut, ...] = ()
+    saved_by: tuple[ast.AST, ...] = ()
+    reaches: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,16 @@
 """The chain of reasons behind a state, told from the nearest cause to the farthest."""
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any
 
+from gradvet.autograd.events import Cut
 from gradvet.autograd.facts import ExpressionState
-from gradvet.autograd.memory.domain import ANYTHING, Origin, Tensor, join_tensors
+from gradvet.autograd.memory.domain import ANYTHING, NO, YES, Node, Origin, Tensor, join_tensors
 
 MOST_REASONS = 6
+_TRUTHS = {NO: "no", YES: "yes"}
 
 
 def chain(origin: Origin | None) -> tuple[tuple[str, ast.AST | None], ...]:
@@ -30,11 +34,29 @@ def _words(origin: Origin) -> str:
     return origin.text
 
 
+def _truth(truth: int) -> str:
+    return _TRUTHS.get(truth, "maybe")
+
+
 class States(Mapping[ast.AST, ExpressionState]):
     """The state of every tensor expression, put into words only when it is asked for."""
 
-    def __init__(self, states: dict[ast.AST, Tensor], vague: set[ast.AST]) -> None:
-        """Take over what the machine noted; `vague` are the expressions that also held something unknown."""
+    def __init__(
+        self,
+        states: dict[ast.AST, Tensor],
+        vague: set[ast.AST],
+        cells: Mapping[Any, Any] | None = None,
+        cuts: Sequence[Cut] = (),
+        leaf_names: Mapping[int, str] | None = None,
+    ) -> None:
+        """Take over what the machine noted; `vague` are the expressions that also held something unknown.
+
+        `cells` are its memory as the run left it, `cuts` the places where gradients were stopped, by number,
+        and `leaf_names` the names of parameters by address.
+        """
+        self._cells = cells or {}
+        self._cuts = cuts
+        self._leaf_names = leaf_names or {}
         self._states = {
             node: join_tensors(state, ANYTHING) if node in vague else state for node, state in states.items()
         }
@@ -42,7 +64,45 @@ class States(Mapping[ast.AST, ExpressionState]):
     def __getitem__(self, node: ast.AST) -> ExpressionState:
         """The state of an expression; KeyError when it never held a tensor."""
         state = self._states[node]
-        return ExpressionState(state.describe(), chain(state.origin))
+        return ExpressionState(
+            state.describe(),
+            chain(state.origin),
+            requires_grad=_truth(state.requires_grad),
+            is_leaf=_truth(state.is_leaf),
+            is_view=_truth(state.view),
+            is_inference=_truth(state.inference),
+            storage=frozenset(address & ~1 for address in state.storage),
+            cuts=tuple(self._cuts[number] for number in sorted(state.cuts)),
+            saved_by=self._saved_by(state),
+            reaches=self._reached(state),
+        )
+
+    def _saved_by(self, state: Tensor) -> tuple[ast.AST, ...]:
+        """The ops that keep this storage for backward."""
+        found = {node: None for storage in state.storage for node in self._savers.get(storage & ~1, ())}
+        return tuple(found)
+
+    @cached_property
+    def _savers(self) -> dict[int, list[ast.AST]]:
+        found: dict[int, list[ast.AST]] = {}
+        for content in self._cells.values():
+            if type(content) is Node and content.freed != YES:
+                for storage, _ in content.saved:
+                    found.setdefault(storage & ~1, []).append(content.node)
+        return found
+
+    def _reached(self, state: Tensor) -> tuple[str, ...]:
+        """The leaves by the names of parameters, or by how they were made."""
+        names: dict[str, None] = {}
+        for leaf in sorted(state.leaves):
+            content = self._cells.get(leaf)
+            origin = content.origin if type(content) is Tensor else None
+            name = self._leaf_names.get(leaf & ~1) or (
+                _words(origin).strip("`") if origin is not None else ""
+            )
+            if name:
+                names[name] = None
+        return tuple(names)
 
     def tensor(self, node: ast.AST) -> Tensor | None:
         """The whole state of an expression, joined over every visit; None when it never held a tensor."""

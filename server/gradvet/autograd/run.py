@@ -4,6 +4,7 @@ import ast
 from collections.abc import Callable
 from functools import partial
 
+from gradvet.autograd.events import Cut
 from gradvet.autograd.expressions_seen import WatchedMachine
 from gradvet.autograd.facts import Facts
 from gradvet.autograd.graph import backward, held_tensors
@@ -63,7 +64,10 @@ def run(module: Module, *, watch: bool = False, read: Read | None = None) -> Fac
     conclude(m, judge, Together(module, imported) if imported else module)
     seen = m.expressions() if isinstance(m, WatchedMachine) else ()
     states = m.states if not imported else _own_states(m, module)
-    return Facts(m.events, States(states, m.vague), tuple(m.limits), seen, imported)
+    told = States(
+        states, m.vague, m.cells, [Cut(cut.kind, cut.name, cut.node) for cut in m.cuts], judge.leaf_names
+    )
+    return Facts(m.events, told, tuple(m.limits), seen, imported)
 
 
 def _own_states(m: Machine, module: Module) -> dict[ast.AST, Tensor]:

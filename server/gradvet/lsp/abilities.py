@@ -17,6 +17,7 @@ class Abilities:
     lazy_edits: bool = False
     versioned_edits: bool = False
     refresh: bool = False
+    refresh_hints: bool = False
     configuration: bool = False
     watch_configuration: bool = False
     watch_files: bool = False
@@ -40,6 +41,7 @@ def from_capabilities(client: lsp.ClientCapabilities) -> Abilities:
         lazy_edits="edit" in resolvable and bool(action.data_support),
         versioned_edits=bool(space.workspace_edit and space.workspace_edit.document_changes),
         refresh=bool(space.diagnostics and space.diagnostics.refresh_support),
+        refresh_hints=bool(space.inlay_hint and space.inlay_hint.refresh_support),
         configuration=bool(space.configuration),
         watch_configuration=bool(
             space.did_change_configuration and space.did_change_configuration.dynamic_registration

@@ -8,7 +8,7 @@ from lsprotocol import types as lsp
 from gradvet.analysis import Diagnostic, RelatedPlace
 from gradvet.finding import Severity
 from gradvet.text import Edit, Source, Span
-from gradvet.views import Hover, rule_url
+from gradvet.views import Hover, Inlay, rule_url
 from gradvet.views.words import labelled, placed
 
 _SEVERITY = {
@@ -107,6 +107,19 @@ def to_hover(place: Place, hover: Hover, *, markdown: bool) -> lsp.Hover:
     kind = lsp.MarkupKind.Markdown if markdown else lsp.MarkupKind.PlainText
     content = lsp.MarkupContent(kind=kind, value=hover.markdown)
     return lsp.Hover(contents=content, range=to_range(place, hover.span))
+
+
+def to_inlay(place: Place, inlay: Inlay) -> lsp.InlayHint:
+    """The hint behind a name."""
+    return lsp.InlayHint(
+        position=to_position(place, inlay.offset), label=inlay.label, tooltip=inlay.tooltip, padding_left=True
+    )
+
+
+def to_highlight(place: Place, span: Span, *, written: bool) -> lsp.DocumentHighlight:
+    """A place to highlight, and whether the name is given its value there."""
+    kind = lsp.DocumentHighlightKind.Write if written else lsp.DocumentHighlightKind.Read
+    return lsp.DocumentHighlight(range=to_range(place, span), kind=kind)
 
 
 def to_diagnostic(place: Place, diagnostic: Diagnostic, *, related: bool, links: bool) -> lsp.Diagnostic:

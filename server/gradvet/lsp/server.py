@@ -13,7 +13,7 @@ from gradvet.lsp.abilities import from_capabilities
 from gradvet.lsp.session import Session, answers, result_id
 from gradvet.lsp.settings import SECTION, from_settings
 from gradvet.project import unknown_rules
-from gradvet.views import hover
+from gradvet.views import hover, inlays, shared_places
 
 log = logging.getLogger(__name__)
 
@@ -79,14 +79,16 @@ async def read_settings(ls: Session) -> None:
 def change_settings(ls: Session, sent: Any) -> None:
     """Take new settings; null means that the client has none of ours, and leaves what the start said."""
     if sent is not None:
-        ls.settings = from_settings(sent)
+        before, ls.settings = ls.settings, from_settings(sent)
         ls.refresh()
+        if before.hints != ls.settings.hints and ls.abilities.refresh_hints:
+            ls.workspace_inlay_hint_refresh(None)
         check_settings(ls)
 
 
 def check_settings(ls: Session) -> None:
     """Tell the user of names in the settings that no rule has."""
-    for key, names in (("select", ls.settings.select), ("ignore", ls.settings.ignore)):
+    for key, names in (("select", ls.settings.config.select), ("ignore", ls.settings.config.ignore)):
         if (complaint := unknown_rules(sorted(names))) is not None:
             ls.warn(f"the setting `{SECTION}.{key}` names {complaint}")
 
@@ -191,6 +193,32 @@ async def text_document_hover(ls: Session, params: lsp.HoverParams) -> lsp.Hover
     place = ls.place(*known)
     found = hover(known[1], proto.from_position(place, params.position))
     return None if found is None else proto.to_hover(place, found, markdown=ls.abilities.markdown)
+
+
+@server.feature(lsp.TEXT_DOCUMENT_INLAY_HINT)
+@answers(list)
+async def text_document_inlay_hint(ls: Session, params: lsp.InlayHintParams) -> list[lsp.InlayHint]:
+    """Where what autograd holds changes, in the lines that are shown."""
+    known = await ls.newest.analysis(params.text_document.uri) if ls.settings.hints else None
+    if known is None:
+        return []
+    place = ls.place(*known)
+    found = inlays(known[1], proto.from_range(place, params.range), ls.settings.hints)
+    return [proto.to_inlay(place, inlay) for inlay in found]
+
+
+@server.feature(lsp.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT)
+@answers(lambda: None)
+async def text_document_highlight(
+    ls: Session, params: lsp.DocumentHighlightParams
+) -> list[lsp.DocumentHighlight] | None:
+    """All names that share storage with the one under the cursor; None leaves it to the editor's own words."""
+    known = await ls.newest.analysis(params.text_document.uri)
+    if known is None:
+        return None
+    place = ls.place(*known)
+    found = shared_places(known[1], proto.from_position(place, params.position))
+    return [proto.to_highlight(place, span, written=written) for span, written in found] or None
 
 
 @server.feature(

@@ -17,7 +17,7 @@ from gradvet.lsp import proto
 from gradvet.lsp.abilities import Abilities
 from gradvet.lsp.documents import Document, Documents, path_of
 from gradvet.lsp.newest import Newest
-from gradvet.lsp.settings import for_file
+from gradvet.lsp.settings import Chosen, for_file
 from gradvet.project import Project, ProjectError, reader
 from gradvet.syntax.packages import Read, with_slashes
 from gradvet.text import Source
@@ -36,9 +36,9 @@ class Session(LanguageServer):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Begin with a client that can do nothing; `begin` follows with the real one."""
         super().__init__(*args, **kwargs)
-        self.begin(Abilities(), proto.Encoding(), Config())
+        self.begin(Abilities(), proto.Encoding(), Chosen())
 
-    def begin(self, abilities: Abilities, encoding: proto.Encoding, settings: Config) -> None:
+    def begin(self, abilities: Abilities, encoding: proto.Encoding, settings: Chosen) -> None:
         """Start afresh for the client that has just introduced itself."""
         self.abilities = abilities
         self.settings = settings
@@ -67,13 +67,13 @@ class Session(LanguageServer):
     def _config(self, document: Document) -> Config:
         """The editor's settings, and for a file those of its project."""
         if not document.on_disk:
-            return self.settings
+            return self.settings.config
         path = Path(document.path)
         try:
-            return for_file(self._project.settings(path), self.settings, path)
+            return for_file(self._project.settings(path), self.settings.config, path)
         except ProjectError as error:
             self.warn(str(error))
-            return self.settings
+            return self.settings.config
 
     def warn(self, message: str) -> None:
         """Tell the user about something that only they can put right, once."""

@@ -1,20 +1,27 @@
-"""What people see, as plain values in offsets: hovers, rule pages, code actions. Knows no protocol."""
+"""What people see, as plain values in offsets: hovers, hints, rule pages, code actions. Knows no protocol."""
 
 from gradvet.views.actions import Action, actions
 from gradvet.views.fixall import Fixed, changes, fix_all, fixed
 from gradvet.views.hover import Hover, hover
+from gradvet.views.inlays import KINDS, QUIET, Inlay, inlays
 from gradvet.views.page import readable, rule_url, summary
+from gradvet.views.sharing import shared_places
 
 __all__ = [
+    "KINDS",
+    "QUIET",
     "Action",
     "Fixed",
     "Hover",
+    "Inlay",
     "actions",
     "changes",
     "fix_all",
     "fixed",
     "hover",
+    "inlays",
     "readable",
     "rule_url",
+    "shared_places",
     "summary",
 ]

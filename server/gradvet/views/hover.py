@@ -5,12 +5,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gradvet.analysis import Analysis, Diagnostic, RelatedPlace
+from gradvet.autograd.events import Cut
 from gradvet.autograd.facts import ExpressionState
 from gradvet.text import Source, Span
 from gradvet.views.page import rule_url, summary
+from gradvet.views.sharing import sharers
 from gradvet.views.words import code, placed, state_words
 
 _LINE = "\n\n---\n\n"
+MOST_NAMES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +84,35 @@ def _note(source: Source, note: RelatedPlace) -> str:
 
 
 def _expression(analysis: Analysis, node: ast.AST, state: ExpressionState) -> str:
-    """`h` requires grad · not a leaf · …, then the chain of reasons."""
+    """`h` requires grad · not a leaf · …, then the chain of reasons, then what depends on it."""
     head = f"{code(analysis.module.text(node))} {state_words(state.text)}"
-    return "\n".join((head, *_reasons(analysis, state)))
+    about = [f"- {line}" for line in _about(analysis, node, state)]
+    return "\n".join((head, *_reasons(analysis, state), *(["", *about] if about else [])))
+
+
+def _about(analysis: Analysis, node: ast.AST, state: ExpressionState) -> Iterator[str]:
+    """Who shares its storage, who saved it, where its gradient goes: a line each, where there is something to say."""
+    if isinstance(node, ast.expr) and (others := sharers(analysis, node, state)):
+        names = [f"{code(other.name)} (line {other.node.lineno})" for other in others[:MOST_NAMES]]
+        yield f"*shares storage with* {', '.join(names)}"
+    savers = [s for s in state.saved_by if isinstance(s, ast.expr) and analysis.module.holds(s)]
+    if savers:
+        names = [
+            f"{code(analysis.module.text(saver))} (line {saver.lineno})" for saver in savers[:MOST_NAMES]
+        ]
+        yield f"*saved for backward by* {', '.join(names)}: do not change it in place before the backward"
+    if state.reaches and state.requires_grad == "yes" and state.is_leaf == "no":
+        more = f" and {len(state.reaches) - MOST_NAMES} more" if len(state.reaches) > MOST_NAMES else ""
+        yield f"*gradient reaches* {', '.join(code(name) for name in state.reaches[:MOST_NAMES])}{more}"
+    if state.requires_grad == "no" and state.cuts:
+        yield f"*gradient reaches nothing*: {_cut(analysis, state.cuts[-1])}"
+
+
+def _cut(analysis: Analysis, cut: Cut) -> str:
+    """What stopped a gradient, and where."""
+    text = "grad mode is off" if cut.kind == "no_grad" else f"cut by {code(cut.name)}"
+    row = getattr(cut.node, "lineno", None) if analysis.module.holds(cut.node) else None
+    return placed(text, row)
 
 
 def _reasons(analysis: Analysis, state: ExpressionState) -> Iterator[str]:
