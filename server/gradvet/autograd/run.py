@@ -216,7 +216,7 @@ def _unknown_argument(m: Machine, arg: ast.arg) -> Value:
             ref = m.unknown(arg, words)
             content = m.cells[ref.address]
             if type(content) is Opaque:
-                as_module(m, ref, content, f"`{arg.arg}`")
+                as_module(m, ref, content, f"`{arg.arg}`", arg)
             return ref
         if hint.name.startswith("torch.optim."):
             return m.new(arg, Optimizer(frozenset(), all_known=False))

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gradvet.autograd.graph import held_tensors, node_key, reachable, spoiled_key
+from gradvet.autograd.judging.flags import FlagNotes
 from gradvet.autograd.library.layers import is_module, members
 from gradvet.autograd.library.operations import savers
 from gradvet.autograd.library.tensors import in_forward
@@ -143,6 +144,11 @@ class Judge:
     changed: set[int] = field(default_factory=set)
     eval_sites: dict[int, dict[ast.AST, None]] = field(default_factory=dict)
     order: int = 0
+    flags: FlagNotes = field(init=False)
+
+    def __post_init__(self) -> None:
+        """The notes of one topic each lie in a part of their own."""
+        self.flags = FlagNotes(self.machine)
 
     def noticed(self) -> bool:
         """Whether there is anything to judge."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from gradvet.autograd.graph import MOST_DEEP, backward, held_tensors, version_key
 from gradvet.autograd.knowledge.frameworks import MODULE_MAKERS
 from gradvet.autograd.knowledge.lookup import load
-from gradvet.autograd.library import layers
+from gradvet.autograd.library import flags, layers
 from gradvet.autograd.library.methods import owned_by
 from gradvet.autograd.library.operations import changed_unseen, perform
 from gradvet.autograd.library.tensors import numbers_in, to_numpy
@@ -77,6 +77,8 @@ def call_external(m: Machine, name: str, call: Call) -> Value:
     """Call something of another package."""
     if name.startswith("torch."):
         name = canonical(name)
+        if call.keywords:
+            flags.keywords(m, call.node)
     handler = HANDLERS.get(name)
     if handler is not None:
         return handler(m, name, call)
@@ -265,7 +267,7 @@ def _made_elsewhere(m: Machine, name: str, call: Call) -> Value:
     ref = m.unknown(call.node, f"a module made by `{name.rpartition('.')[2]}`", (), "module")
     content = m.cells[ref.address]
     if type(content) is Opaque:
-        layers.as_module(m, ref, content, f"`{name.rpartition('.')[2]}()`")
+        layers.as_module(m, ref, content, f"`{name.rpartition('.')[2]}()`", call.node)
     return ref
 
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from gradvet.autograd.graph import held_tensors
 from gradvet.autograd.knowledge.lookup import load
+from gradvet.autograd.library import flags
 from gradvet.autograd.library.operations import (
     Inputs,
     Operand,
@@ -145,7 +146,7 @@ def _container(m: Machine, name: str, call: Call) -> Layer:
     return Layer(name, (), tuple((str(at), value) for at, value in enumerate(values)), rest)
 
 
-def as_module(m: Machine, ref: Ref, content: Opaque, words: str) -> Layer:
+def as_module(m: Machine, ref: Ref, content: Opaque, words: str, site: ast.AST) -> Layer:
     """What is known of an object once it is seen to be a module: its parameters are taken to train."""
     assumes = frozenset({f"{words} has parameters that train"})
     origin = Origin(content.origin.node if content.origin else ast.Pass(), f"parameters of {words}")
@@ -154,6 +155,8 @@ def as_module(m: Machine, ref: Ref, content: Opaque, words: str) -> Layer:
     m.store.set(part.address, state)
     layer = Layer("", (("parameters", part.address),))
     m.write(ref, layer)
+    if m.judge is not None:
+        m.judge.flags.shows_as_module(ref, site)
     return layer
 
 
@@ -535,6 +538,10 @@ def _listed(m: Machine, receiver: Value, name: str, call: Call) -> Value:
     pairs = found.parameters if name.endswith("parameters") else found.modules
     if name.endswith("children"):
         pairs = tuple(p for p in pairs if p[0] and "." not in p[0])
+    if not pairs and name.endswith("children"):
+        part: Value = m.unknown(call.node, flags.CHILD)
+        part = Tuple((Text(), part)) if name.startswith("named_") else part
+        return m.new(call.node, Sequence("generator", None, part), name)
     if not pairs:
         return m.new(call.node, Sequence("generator", None, Unknown("a member of a module")), name)
     named = name.startswith("named_")

@@ -292,7 +292,7 @@ def _opaque(m: Machine, ref: Ref, content: Opaque, name: str, call: Call) -> Val
         if name == "zero_grad" or _is_item_of_loader(content):
             return unknown_call(m, call, f"the result of `{name}`")
         func = call.node.func if isinstance(call.node, ast.Call) else call.node
-        layers.as_module(m, ref, content, layers.words_of(func))
+        layers.as_module(m, ref, content, layers.words_of(func), call.node)
         return layers.call_module_method(m, Method(ref, name, call.node), call)
     if name == "save_for_backward":
         m.write_cell(ref, "saved_tensors", Tuple(call.args))
@@ -555,9 +555,11 @@ def call_object(m: Machine, ref: Ref, call: Call) -> Value:
                 return value
         case Opaque() if _is_submodule(m, call) and any(held_tensors(m, v) for v in call.args):
             func = call.node.func  # type: ignore[attr-defined]
-            layers.as_module(m, ref, content, f"`{ast.unparse(func)}`")
+            layers.as_module(m, ref, content, f"`{ast.unparse(func)}`", call.node)
             if type(m.cells.get(ref.address)) is Layer:  # one of an earlier iteration stays what it was
                 return call_object(m, ref, call)
+    if m.judge is not None and type(content) is Opaque:
+        m.judge.flags.shows_as_module(ref, call.node)
     return unknown_call(m, call, "the result of a call that is not known")
 
 

@@ -7,6 +7,7 @@ from functools import partial
 from gradvet.autograd.events import ToNumpy
 from gradvet.autograd.graph import backward, held_tensors
 from gradvet.autograd.knowledge.lookup import Op, load
+from gradvet.autograd.library import flags
 from gradvet.autograd.library.operations import Inputs as OpInputs
 from gradvet.autograd.library.operations import (
     Operand,
@@ -89,6 +90,8 @@ def attribute(m: Machine, value: Value, name: str, node: ast.AST) -> Value:
         return perform(m, node, op, (value,), {}, name=name)
     if state.loose and not (op is not None and name not in ("values", "keys", "items", "get")):
         return part_of_loose(m, value, state, name, node)
+    if op is None:
+        flags.read(m, name, node)
     return Method(value, name, node)
 
 
@@ -170,6 +173,7 @@ def set_attribute(m: Machine, value: Value, name: str, new: Value, node: ast.AST
             before = m.cells.get((ref.address, "grad"), NONE)
             m.store.set((ref.address, "grad"), new if certain else join(before, new))
     else:
+        flags.assigned_on_tensor(m, name, node)
         for ref, _ in m.tensors(value):
             m.write_cell(ref, name, new)
 

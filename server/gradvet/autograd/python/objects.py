@@ -3,7 +3,7 @@
 import ast
 from typing import Any
 
-from gradvet.autograd.library import layers, tensors
+from gradvet.autograd.library import flags, layers, tensors
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import Origin, Tensor
 from gradvet.autograd.memory.values import (
@@ -191,6 +191,7 @@ def set_attribute(m: Machine, value: Value, name: str, new: Value, node: ast.AST
                 call_value(m, Bound(setter, value), Call(node, (const(name), new)))
         if type(content) is Layer and layers.set_parameter(m, value, content, name, new):
             return
+        flags.assigned(m, value, name, new, node)
         m.write_cell(value, name, new)
         if m.judge is not None:
             m.judge.stored(node, value, new, name)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gradvet.autograd.events import ModeStatement
+from gradvet.autograd.library import flags
 from gradvet.autograd.machine import EXECUTE, Machine
 from gradvet.autograd.memory.domain import NO, YES
 from gradvet.autograd.memory.store import Delta
@@ -35,6 +36,7 @@ def _expr(m: Machine, node: ast.Expr) -> bool:
     if isinstance(node.value, ast.Constant):
         return True
     value = m.eval(node.value)
+    flags.statement(m, node)
     if type(value) is Mode and value.name and value.node is node.value:
         m.emit(ModeStatement(node, m.where(), value.name))
     return True
@@ -52,6 +54,8 @@ def _assign(m: Machine, node: ast.Assign) -> bool:
 def _ann_assign(m: Machine, node: ast.AnnAssign) -> bool:
     if node.value is not None:
         assign(m, node.target, m.eval(node.value), node)
+    else:
+        flags.statement(m, node)
     return True
 
 

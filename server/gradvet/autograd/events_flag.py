@@ -1,0 +1,33 @@
+"""What a program does to the flag `requires_grad`, and to the gradient of a tensor."""
+
+import ast
+from dataclasses import dataclass
+
+from gradvet.autograd.events import Event
+
+
+@dataclass(frozen=True, slots=True)
+class FlagMisspelt(Event):
+    """`requires_grad` is meant, and something else is written.
+
+    `use` is assigned, read, keyword, compared (`==` as a statement), annotated or method (`requires_grad_ = ...`);
+    `name` is what is written, `subject` the expression of its holder, `on_module` whether that is a module.
+    """
+
+    use: str
+    name: str
+    subject: ast.expr | None
+    on_module: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleFlag(Event):
+    """`module.requires_grad = flag`: an attribute that nobody looks at.
+
+    `subject` is the module's expression, `flag` what is assigned when that is known, `evidence` the place
+    where it showed to be a module, if that was not known from its making.
+    """
+
+    subject: ast.expr | None
+    flag: bool | None
+    evidence: ast.AST | None
