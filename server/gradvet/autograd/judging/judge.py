@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gradvet.autograd.graph import held_tensors, node_key, reachable, spoiled_key
+from gradvet.autograd.judging.calls import CallNotes
 from gradvet.autograd.judging.flags import FlagNotes
 from gradvet.autograd.library.layers import is_module, members
 from gradvet.autograd.library.operations import savers
@@ -145,10 +146,12 @@ class Judge:
     eval_sites: dict[int, dict[ast.AST, None]] = field(default_factory=dict)
     order: int = 0
     flags: FlagNotes = field(init=False)
+    calls: CallNotes = field(init=False)
 
     def __post_init__(self) -> None:
         """The notes of one topic each lie in a part of their own."""
         self.flags = FlagNotes(self.machine)
+        self.calls = CallNotes(self.machine)
 
     def noticed(self) -> bool:
         """Whether there is anything to judge."""

@@ -16,6 +16,7 @@ from gradvet.syntax.parse import Module
 def conclude(m: Machine, judge: Judge, module: Module) -> None:
     """Emit the events that only the whole run can tell."""
     intents(m, judge, module)
+    judge.calls.conclude()
     if not judge.noticed():
         return
     parents = module.parents

@@ -361,7 +361,7 @@ def call_layer(m: Machine, ref: Ref, content: Layer, call: Call) -> Value:
         return opaque_forward(m, ref, list(trains), call)
     op = known.eval if training_of(m, ref) == FALSE else known.train
     options = dict(content.options)
-    inputs = bind(m, op, call.args, call.keywords)
+    inputs = bind(m, call.node, op, call.args, call.keywords)
     inputs = inputs._replace(operands=(*inputs.operands, *trains))
     if options.get("inplace") == TRUE and "inplace" in op.forms:
         op = op.forms["inplace"]

@@ -6,7 +6,7 @@ from typing import Any
 
 from gradvet.autograd.graph import backward, backward_event, held_tensors, opaque_inputs
 from gradvet.autograd.knowledge.lookup import load
-from gradvet.autograd.library import custom_functions, layers, tensors
+from gradvet.autograd.library import custom_functions, forgotten, layers, tensors
 from gradvet.autograd.library.operations import Operand, made_in, tensor_like
 from gradvet.autograd.library.tensors import MethodCall, combined
 from gradvet.autograd.machine import Machine
@@ -58,6 +58,8 @@ from gradvet.autograd.python.operators import extend, grow
 def call_method(m: Machine, method: Method, call: Call) -> Value:
     """Call a method that the interpreter knows by name."""
     receiver, name = method.receiver, method.name
+    if m.judge is not None and getattr(call.node, "func", None) is not method.node:
+        m.judge.calls.was_called(method.node)
     if m.tensor(receiver) is not None:
         state = m.tensor(receiver)
         if state is not None and state.loose and name in ("values", "items", "keys", "to_tuple", "get"):
@@ -331,6 +333,8 @@ def _as_tensor_method(m: Machine, ref: Ref, content: Opaque, name: str, call: Ca
     """A method that only tensors have, on something unknown: what it gives is known in part."""
     inputs = opaque_inputs(m, ref)
     if name == "detach":
+        if call.node in m.lone and not call.args:
+            forgotten.dropped(m, call.node, name, known=bool(inputs))
         cuts = NOTHING
         for state in inputs:
             cuts |= state.cuts

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from gradvet.autograd.graph import add_node, held_tensors, surely_asks, version_key
 from gradvet.autograd.knowledge.lookup import Op, Output, Saved
+from gradvet.autograd.library import forgotten
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import (
     ANY_FN,
@@ -27,6 +28,7 @@ from gradvet.autograd.memory.values import (
     Const,
     Each,
     External,
+    Method,
     Number,
     Opaque,
     Ref,
@@ -71,7 +73,7 @@ class Inputs(NamedTuple):
     unknown: tuple[Value, ...]
 
 
-def bind(m: Machine, op: Op, args: tuple[Value, ...], keywords: dict[str, Value]) -> Inputs:
+def bind(m: Machine, site: ast.AST, op: Op, args: tuple[Value, ...], keywords: dict[str, Value]) -> Inputs:
     """Give each argument the name of its parameter and find the tensors among them."""
     arguments: dict[str, Value] = {}
     rest: list[Value] = []
@@ -93,6 +95,8 @@ def bind(m: Machine, op: Op, args: tuple[Value, ...], keywords: dict[str, Value]
         kind = type(value)
         if kind in (Const, Number, Text, External):
             continue
+        if kind is Method:
+            forgotten.used(m, value, site)
         held = held_tensors(m, value)
         if any(state.requires_grad & YES for _, state in held) and not surely_asks(m, value):
             held = [(ref, state._replace(requires_grad=state.requires_grad | NO)) for ref, state in held]
@@ -152,7 +156,7 @@ def perform(
     target: ast.expr | None = None,
 ) -> Value:
     """Run an op: its effects, and the value it gives."""
-    inputs = bind(m, op, args, keywords)
+    inputs = bind(m, site, op, args, keywords)
     if op.forms:
         op = op.form({p: argument_kind(m, v) for p, v in inputs.arguments.items()})
     words = name or op.name.rpartition(".")[2]

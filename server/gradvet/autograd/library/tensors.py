@@ -7,7 +7,7 @@ from functools import partial
 from gradvet.autograd.events import ToNumpy
 from gradvet.autograd.graph import backward, held_tensors
 from gradvet.autograd.knowledge.lookup import Op, load
-from gradvet.autograd.library import flags
+from gradvet.autograd.library import flags, forgotten
 from gradvet.autograd.library.operations import Inputs as OpInputs
 from gradvet.autograd.library.operations import (
     Operand,
@@ -371,6 +371,8 @@ def method(*names: str) -> Callable[[TensorMethod], TensorMethod]:
 def call_method(m: Machine, receiver: Value, call: MethodCall) -> Value:
     """Call a method of a value that must be a tensor."""
     state = m.tensor(receiver)
+    if call.node in m.lone:
+        forgotten.dropped(m, call.node, call.name, known=True)
     special = METHODS.get(call.name)
     if special is not None and state is not None:
         return special(m, receiver, state, call)

@@ -38,6 +38,12 @@ def run_with(m: Machine, node: ast.With, at: int) -> bool:
     if at == len(node.items):
         return m.block(node.body)
     item = node.items[at]
+    if _expects_to_raise(item.context_expr):
+        m.meant_to_raise += 1
+        try:
+            return run_with(m, node, at + 1)
+        finally:
+            m.meant_to_raise -= 1
     before = m.mode
     manager = m.eval(item.context_expr)
 
@@ -71,6 +77,14 @@ def run_with(m: Machine, node: ast.With, at: int) -> bool:
         call_value(m, leave, Call(item.context_expr, (NONE, NONE, NONE)))
         return alive
     return body(manager)
+
+
+def _expects_to_raise(node: ast.expr) -> bool:
+    """Whether this is the context of a test (pytest's or unittest's) whose block is to raise."""
+    match node:
+        case ast.Call(ast.Name(name) | ast.Attribute(attr=name)):
+            return name in ("raises", "assertRaises", "assertRaisesRegex")
+    return False
 
 
 def _modes_after(entered: Value, before: int) -> int:

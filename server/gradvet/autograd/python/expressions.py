@@ -4,6 +4,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
+from gradvet.autograd.library import forgotten
 from gradvet.autograd.machine import EVALUATE, Machine
 from gradvet.autograd.memory.domain import MAYBE, NO, YES
 from gradvet.autograd.memory.values import (
@@ -244,6 +245,7 @@ def _dict(m: Machine, node: ast.Dict) -> Value:
     keys: Value | None = None
     for key_node, value_node in zip(node.keys, node.values):
         value = m.eval(value_node)
+        forgotten.kept(m, value, value_node)
         if key_node is None:
             other = m.cells.get(getattr(value, "address", -1))
             if type(other) is Dict:
@@ -265,7 +267,7 @@ def _dict(m: Machine, node: ast.Dict) -> Value:
 def _joined(m: Machine, node: ast.JoinedStr) -> Value:
     for part in node.values:
         if isinstance(part, ast.FormattedValue):
-            m.eval(part.value)
+            forgotten.used(m, m.eval(part.value), part.value, "shown")
     return Text()
 
 

@@ -3,7 +3,7 @@
 import ast
 from typing import Any
 
-from gradvet.autograd.library import flags, layers, tensors
+from gradvet.autograd.library import flags, forgotten, layers, tensors
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import Origin, Tensor
 from gradvet.autograd.memory.values import (
@@ -317,6 +317,7 @@ def default_item(m: Machine, ref: Ref, content: Dict, node: ast.AST) -> Value | 
 
 def set_item(m: Machine, holder: Value, key: Value, new: Value, node: ast.AST) -> None:
     """`holder[key] = new`."""
+    forgotten.kept(m, new, node)
     state = m.tensor(holder)
     if state is not None:
         tensors.set_index(m, holder, key, new, node)

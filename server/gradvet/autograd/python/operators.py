@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gradvet.autograd.knowledge.lookup import load
+from gradvet.autograd.library import forgotten
 from gradvet.autograd.library.operations import Operand, perform, scalar_cuts
 from gradvet.autograd.library.tensors import array_written, combined, to_numpy
 from gradvet.autograd.machine import Machine
@@ -115,6 +116,8 @@ def binary(m: Machine, node: ast.AST, op: ast.operator, left: Value, right: Valu
     kind = type(op)
     if type(left) is Const and type(right) is Const:
         return _constants(kind, left, right)
+    forgotten.used(m, left, node)
+    forgotten.used(m, right, node)
     made = _tensor_op(m, node, kind, left, right)
     if made is not None:
         return made
@@ -251,6 +254,9 @@ def compare(m: Machine, node: ast.AST, op: ast.cmpop, left: Value, right: Value)
         return _contains(m, kind, left, right)
     if type(left) is Const and type(right) is Const and kind in _PURE:
         return _constants(kind, left, right)
+    if kind not in (ast.Eq, ast.NotEq):
+        forgotten.used(m, left, node)
+        forgotten.used(m, right, node)
     made = _tensor_op(m, node, kind, left, right)
     if made is not None:
         return made
@@ -297,6 +303,7 @@ def in_place(m: Machine, node: ast.AugAssign, op: ast.operator, current: Value, 
             or [Unknown("an operator on None")]
         )
     if m.tensor(current) is not None:
+        forgotten.used(m, value, node)
         if type(value) is Union and m.tensor(value) is None:
             groups = [g for g in _groups(m, value) if g != const(None)]
             return join_all([in_place(m, node, op, current, group) for group in groups] or [current])
@@ -343,8 +350,9 @@ def grow(
         return content._replace(items=None, rest=rest, nonempty=True)
 
     m.update(ref, change)
-    if m.judge is not None:
-        for value in new:
+    for value in new:
+        forgotten.kept(m, value, node)
+        if m.judge is not None:
             m.judge.stored(node, ref, value, "+")
 
 

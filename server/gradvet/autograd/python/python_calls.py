@@ -2,6 +2,7 @@
 
 import ast
 
+from gradvet.autograd.library import forgotten
 from gradvet.autograd.library.externals import handles
 from gradvet.autograd.machine import MODE, Machine
 from gradvet.autograd.memory.domain import GRAD, MAYBE, NO, YES, Tensor
@@ -42,6 +43,9 @@ PASSES = 2  # of what folds a value of unknown length: its first result, and one
 
 @handles("builtins.print", "builtins.input", "builtins.breakpoint", "builtins.exec")
 def _none(m: Machine, name: str, call: Call) -> Value:
+    if name == "builtins.print":
+        for value in call.args:
+            forgotten.used(m, value, call.node, "shown")
     return NONE
 
 

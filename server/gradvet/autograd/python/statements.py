@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gradvet.autograd.events import ModeStatement
-from gradvet.autograd.library import flags
+from gradvet.autograd.library import flags, forgotten
 from gradvet.autograd.machine import EXECUTE, Machine
 from gradvet.autograd.memory.domain import NO, YES
 from gradvet.autograd.memory.store import Delta
@@ -35,8 +35,10 @@ def executes(*kinds: type) -> Callable[[Callable[[Machine, Any], bool]], Callabl
 def _expr(m: Machine, node: ast.Expr) -> bool:
     if isinstance(node.value, ast.Constant):
         return True
+    m.lone.add(node.value)
     value = m.eval(node.value)
     flags.statement(m, node)
+    forgotten.statement(m, node, value)
     if type(value) is Mode and value.name and value.node is node.value:
         m.emit(ModeStatement(node, m.where(), value.name))
     return True
@@ -45,6 +47,7 @@ def _expr(m: Machine, node: ast.Expr) -> bool:
 @executes(ast.Assign)
 def _assign(m: Machine, node: ast.Assign) -> bool:
     value = m.eval(node.value)
+    forgotten.rebound(m, node, value)
     for target in node.targets:
         assign(m, target, value, node)
     return True

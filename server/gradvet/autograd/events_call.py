@@ -1,0 +1,33 @@
+"""Calls that were not made, and calls that were made for nothing."""
+
+import ast
+from dataclasses import dataclass
+
+from gradvet.autograd.events import Event
+
+
+@dataclass(frozen=True, slots=True)
+class NotCalled(Event):
+    """A method stands where its call is meant: `loss.backward`.
+
+    `how` is statement, rebound (`h = h.detach`), operand, shown (printed) or kept (in a container);
+    `holder` is tensor, module, optimizer or unknown, `site` the place that uses the method as a value.
+    """
+
+    method: str
+    holder: str
+    how: str
+    site: ast.AST | None
+    subject: ast.expr | None
+
+
+@dataclass(frozen=True, slots=True)
+class ResultDropped(Event):
+    """A method that only gives a new tensor was called, and nobody takes what it gives: `h.detach()`.
+
+    `in_place` is the name of the method that would change the tensor itself, if there is one.
+    """
+
+    method: str
+    subject: ast.expr
+    in_place: str
