@@ -157,9 +157,7 @@ class Machine:
         self.limits: dict[str, None] = {}
         self.steps = 0
         self.grads: set[int] = set()
-        self.raised = False
-        self.alone = False
-        self.cut_short = False
+        self.raised = self.alone = self.cut_short = self.rewritten = False
         self.made_nodes = 0
         self.lone: set[ast.AST] = set()
         self.meant_to_raise = 0
@@ -418,6 +416,11 @@ class Machine:
                 self.note(node, content)
             elif type(content) is Opaque:
                 self.vague.add(node)
+            if self.rewritten and self.judge is not None:
+                storage = getattr(content, "storage", None)
+                self.judge.arrays.looked_at(
+                    node, value.address, storage or frozenset({value.address}), content
+                )
         elif kind is Union or kind is Each:
             content = self.tensor(value)
             if content is not None:

@@ -8,13 +8,13 @@ from typing import Any
 from gradvet.autograd.graph import held_tensors, node_key, reachable, spoiled_key
 from gradvet.autograd.judging.calls import CallNotes
 from gradvet.autograd.judging.flags import FlagNotes
+from gradvet.autograd.judging.numpy_alias import NumpyNotes
 from gradvet.autograd.library.layers import is_module, members
 from gradvet.autograd.library.operations import savers
 from gradvet.autograd.library.tensors import in_forward
 from gradvet.autograd.machine import Loop, Machine
 from gradvet.autograd.memory.domain import GRAD, MAYBE, NO, YES, Node, Tensor
 from gradvet.autograd.memory.values import (
-    Array,
     Instance,
     Layer,
     Optimizer,
@@ -147,11 +147,13 @@ class Judge:
     order: int = 0
     flags: FlagNotes = field(init=False)
     calls: CallNotes = field(init=False)
+    arrays: NumpyNotes = field(init=False)
 
     def __post_init__(self) -> None:
         """The notes of one topic each lie in a part of their own."""
         self.flags = FlagNotes(self.machine)
         self.calls = CallNotes(self.machine)
+        self.arrays = NumpyNotes(self.machine, self._spoil)
 
     def noticed(self) -> bool:
         """Whether there is anything to judge."""
@@ -272,6 +274,7 @@ class Judge:
     def edited(self, site: ast.AST, state: Tensor, target: ast.expr | None, how: str) -> None:
         """A tensor was changed in place."""
         m = self.machine
+        self.arrays.tensor_edited(site, state, target)
         alias = state.alias
         if alias is None:
             return
@@ -290,7 +293,7 @@ class Judge:
                         read.calls = m.where()
                         read.forward = read.forward and in_forward(m)
 
-    def _spoil(self, edit: "Edit | DataRead", state: Tensor) -> None:
+    def _spoil(self, edit: Any, state: Tensor) -> None:
         """Mark the nodes that saved what is edited; a backward that reaches one of them will tell."""
         m = self.machine
         found = savers(m, state)
@@ -325,9 +328,6 @@ class Judge:
         )
         self.data[(node, m.where())] = read
         self._spoil(read, state)
-
-    def array_edited(self, node: ast.AST, content: Array) -> None:
-        """A numpy array was written."""
 
     def escaped(self, value: Value) -> None:
         """A value was handed to a caller that is not in this file: it may run a backward over it."""

@@ -17,6 +17,8 @@ def conclude(m: Machine, judge: Judge, module: Module) -> None:
     """Emit the events that only the whole run can tell."""
     intents(m, judge, module)
     judge.calls.conclude()
+    if judge.arrays.edits:
+        judge.arrays.conclude(module.parents)
     if not judge.noticed():
         return
     parents = module.parents

@@ -6,15 +6,14 @@ from collections.abc import Callable
 from gradvet.autograd.graph import MOST_DEEP, backward, held_tensors, version_key
 from gradvet.autograd.knowledge.frameworks import MODULE_MAKERS
 from gradvet.autograd.knowledge.lookup import load
-from gradvet.autograd.library import flags, layers
+from gradvet.autograd.library import arrays, flags, layers
 from gradvet.autograd.library.methods import owned_by
 from gradvet.autograd.library.operations import changed_unseen, perform
-from gradvet.autograd.library.tensors import numbers_in, to_numpy
+from gradvet.autograd.library.tensors import array_of, numbers_in, to_numpy
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import FLOAT, GRAD, MAYBE, NO_FN, NOTHING, YES, Tensor
 from gradvet.autograd.memory.values import (
     NONE,
-    Array,
     Const,
     Distribution,
     Number,
@@ -189,8 +188,14 @@ def _numpy(m: Machine, name: str, call: Call) -> Value:
         return Number("float", cuts)
     if name.startswith("numpy."):
         if short in ("load", "savez", "save", "seterr", "seed"):
-            return NONE if short != "load" else m.new(call.node, Array(), "array")
-        return m.new(call.node, Array(cuts=cuts), "array")
+            return NONE if short != "load" else arrays.fresh(m, call.node)
+        arrays.written_by_function(m, name, call.node, call.args, call.keywords.get("out"))
+        if name in arrays.KEEPS and call.args and arrays.array_in(m, call.args[0]) is not None:
+            return call.args[0]
+        given = m.tensor(call.args[0]) if name in arrays.KEEPS and call.args else None
+        if given is not None:
+            return array_of(m, call.node, call.args[0], given)
+        return arrays.fresh(m, call.node, cuts)
     if name.startswith("sklearn.metrics."):
         return Number("float", cuts)
     return m.unknown(call.node, f"the result of `{short}`", (), "call")

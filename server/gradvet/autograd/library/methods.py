@@ -6,11 +6,11 @@ from typing import Any
 
 from gradvet.autograd.graph import backward, backward_event, held_tensors, opaque_inputs
 from gradvet.autograd.knowledge.lookup import load
-from gradvet.autograd.library import custom_functions, forgotten, layers, tensors
+from gradvet.autograd.library import arrays, custom_functions, forgotten, layers, tensors
 from gradvet.autograd.library.operations import Operand, made_in, tensor_like
 from gradvet.autograd.library.tensors import MethodCall, combined
 from gradvet.autograd.machine import Machine
-from gradvet.autograd.memory.domain import FLOAT, MAYBE, NOTHING, YES, Tensor
+from gradvet.autograd.memory.domain import FLOAT, MAYBE, NOTHING, YES, Alias, Tensor
 from gradvet.autograd.memory.values import (
     NONE,
     Array,
@@ -340,13 +340,20 @@ def _as_tensor_method(m: Machine, ref: Ref, content: Opaque, name: str, call: Ca
             cuts |= state.cuts
             if state.requires_grad & YES:
                 cuts |= {m.cut("detach", "detach()", call.node, state.leaves, state.nodes)}
+        own = frozenset({ref.address})
         made = tensor_like(m, call.node, "detach()")
-        m.update(made, lambda t: t._replace(cuts=cuts, loose=True))
+        m.update(
+            made,
+            lambda t: t._replace(cuts=cuts, loose=True, storage=own, alias=Alias("detach", own, call.node)),
+        )
         return made
     if name == "item":
         return Number("number")
     if name == "numpy":
-        return m.new(call.node, Array(), "array")
+        if m.judge is not None:
+            m.judge.arrays.shares(frozenset({ref.address}))
+        own = frozenset({ref.address})
+        return m.new(call.node, Array(own, alias=Alias("numpy", own, call.node)), "array")
     if name == "argmax":
         return tensor_like(m, call.node, "argmax()", dtype=2)
     if name == "requires_grad_":
@@ -372,12 +379,14 @@ def _array(m: Machine, ref: Ref, content: Array, name: str, call: Call) -> Value
         return Number("number", content.cuts)
     if name == "backward":
         m.emit(backward_event(m, call.node, Tensor(cuts=content.cuts), "backward()"))
-    if name in ("sort", "fill", "put", "partition", "resize"):
-        tensors.array_written(m, ref, content, call.node)
+    if name in arrays.WRITES:
+        arrays.written(m, ref, content, call.node, anew=name == "fill")
         return NONE
-    if name in ("reshape", "ravel", "transpose", "view", "squeeze", "swapaxes"):
+    if name in arrays.VIEWS:
         return ref
-    return m.new(call.node, Array(NOTHING, content.cuts), name)
+    if name == "shuffle":  # of a random generator
+        arrays.written_by_function(m, "numpy.random.shuffle", call.node, call.args, None)
+    return arrays.fresh(m, call.node, content.cuts, name)
 
 
 def _distribution(m: Machine, ref: Ref, content: Distribution, name: str, call: Call) -> Value:

@@ -324,12 +324,6 @@ def written_through_view(m: Machine, holder: Value, new: Value, node: ast.AST) -
     """The end of `tensor[key] += x`: the view was changed in place already, the holder is seen to change with it."""
 
 
-def array_written(m: Machine, ref: Ref, content: Array, node: ast.AST) -> None:
-    """A numpy array is written; tensors that share its storage change, and their version counters do not."""
-    if m.judge is not None:
-        m.judge.array_edited(node, content)
-
-
 # -- methods
 
 
@@ -503,6 +497,8 @@ def array_of(m: Machine, node: ast.AST, value: Value, state: Tensor) -> Ref:
     if state.requires_grad & YES:
         cuts |= {m.cut("numpy", "numpy()", node, state.leaves, state.nodes)}
     source = frozenset(ref.address for ref, _ in m.tensors(value))
+    if m.judge is not None:
+        m.judge.arrays.shares(state.storage)
     return m.new(node, Array(state.storage, cuts, Alias("numpy", source, node)), "array")
 
 

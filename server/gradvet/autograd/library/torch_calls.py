@@ -4,6 +4,7 @@ import ast
 
 from gradvet.autograd.graph import add_node, backward, backward_event, free, held_tensors, saves_graph
 from gradvet.autograd.knowledge.lookup import load
+from gradvet.autograd.library.arrays import array_in
 from gradvet.autograd.library.externals import handles
 from gradvet.autograd.library.operations import made_in, perform, tensor_like
 from gradvet.autograd.library.tensors import combined, numbers_in, rewrapped
@@ -233,6 +234,10 @@ def _from_numpy(m: Machine, name: str, call: Call) -> Value:
     if type(content) is Array and content.storage:
         storage = content.storage
         alias = content.alias or Alias("numpy", NOTHING, call.node)
+    elif type(content) is Opaque and type(source) is Ref:
+        storage, alias = frozenset({source.address}), Alias("numpy", NOTHING, call.node)
+    if alias is not None and m.judge is not None:
+        m.judge.arrays.shares(storage)
     m.place(
         address,
         Tensor(
@@ -258,6 +263,8 @@ def _as_tensor(m: Machine, name: str, call: Call) -> Value:
             if moved and op is not None
             else source
         )
+    if source is not None and not call.keywords and array_in(m, source) is not None:
+        return _from_numpy(m, name, call)
     return rewrapped(m, call.node, source if source is not None else NONE, f"{name}()", call.keywords)
 
 

@@ -345,6 +345,11 @@ _PLAIN_DECORATORS = {
 }
 
 
+def setter_of(name: str) -> str:
+    """The cell of a class that holds the setter of a property."""
+    return f"#set {name}"
+
+
 def decorate(m: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef, function: Function) -> Value:
     """Apply the decorators of a function, the innermost first."""
     value: Value = function
@@ -366,6 +371,8 @@ def decorate(m: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef, function:
             wrapped = call_function(m, applied, Call(decorator, (value,)))
             value = wrapped if type(wrapped) is Function else value
         elif type(decorator) is ast.Attribute and decorator.attr in ("setter", "deleter", "getter"):
+            if decorator.attr == "setter":
+                m.store.set((m.frames[-1].scope, setter_of(node.name)), value)
             return m.cells.get((m.frames[-1].scope, node.name), value)
     return value
 

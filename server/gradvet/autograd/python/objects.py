@@ -3,7 +3,7 @@
 import ast
 from typing import Any
 
-from gradvet.autograd.library import flags, forgotten, layers, tensors
+from gradvet.autograd.library import arrays, flags, forgotten, layers, tensors
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import Origin, Tensor
 from gradvet.autograd.memory.values import (
@@ -38,7 +38,7 @@ from gradvet.autograd.memory.values import (
     join,
     join_all,
 )
-from gradvet.autograd.python.calls import Call, call_function, call_value, find_in_class
+from gradvet.autograd.python.calls import Call, call_function, call_value, find_in_class, setter_of
 from gradvet.autograd.python.names import bind
 
 _MATH_CONSTANTS = {
@@ -186,6 +186,10 @@ def set_attribute(m: Machine, value: Value, name: str, new: Value, node: ast.AST
             tensors.set_attribute(m, value, name, new, node)
             return
         if type(content) is Instance:
+            own = find_in_class(m, content.owner, setter_of(name))
+            if own is not None:
+                call_value(m, Bound(own, value), Call(node, (new,)))
+                return
             setter = find_in_class(m, content.owner, "__setattr__")
             if setter is not None and type(setter) is Function and not name.startswith("_"):
                 call_value(m, Bound(setter, value), Call(node, (const(name), new)))
@@ -244,7 +248,7 @@ def get_item(m: Machine, value: Value, key: Value, node: ast.AST) -> Value:
                     return call_value(m, Bound(getter, value), Call(node, (key,)))
                 return child(m, value, _key_name(key), node)
             case Array():
-                return value
+                return arrays.index(m, value, content, key, node)
             case Range():
                 return value if type(key) is Slice else content.element
             case Opaque():
@@ -339,7 +343,7 @@ def set_item(m: Machine, holder: Value, key: Value, new: Value, node: ast.AST) -
             case Layer():
                 layers.set_child(m, atom, key, new)
             case Array():
-                tensors.array_written(m, atom, content, node)
+                arrays.written(m, atom, content, node, anew=isinstance(node, ast.Assign))
                 stored = m.tensor(new)
                 if stored is not None and isinstance(node, ast.Assign) and _has_a_dimension(stored):
                     words = f"storing into {_words(node.targets[0])}"

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from gradvet.autograd.knowledge.lookup import load
-from gradvet.autograd.library import forgotten
+from gradvet.autograd.library import arrays, forgotten
 from gradvet.autograd.library.operations import Operand, perform, scalar_cuts
-from gradvet.autograd.library.tensors import array_written, combined, to_numpy
+from gradvet.autograd.library.tensors import combined, to_numpy
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import NOTHING, Tensor
 from gradvet.autograd.memory.values import (
@@ -81,7 +81,7 @@ def _tensor_op(
     if m.tensor(left) is not None:
         if _is_array(m, right):
             to_numpy_operand(m, node, left)
-            return m.new(node, Array(NOTHING, NOTHING), "array")
+            return arrays.fresh(m, node)
         op = knowledge.method(f"__{prefix}{name}__")
         if op is None and prefix:
             op = knowledge.method(f"__{name}__")
@@ -127,7 +127,7 @@ def binary(m: Machine, node: ast.AST, op: ast.operator, left: Value, right: Valu
     right_content = m.cells.get(getattr(right, "address", -1))
     if type(left_content) is Array or type(right_content) is Array:
         cuts = getattr(left_content, "cuts", NOTHING) | getattr(right_content, "cuts", NOTHING)
-        return m.new(node, Array(NOTHING, cuts), "array")
+        return arrays.fresh(m, node, cuts)
     if type(left_content) is Sequence or type(right_content) is Sequence:
         return _sequences(m, node, kind, left_content, right_content, left, right)
     if type(left) is Tuple and type(right) is Tuple and kind is ast.Add:
@@ -261,7 +261,7 @@ def compare(m: Machine, node: ast.AST, op: ast.cmpop, left: Value, right: Value)
     if made is not None:
         return made
     if _is_array(m, left) or _is_array(m, right):
-        return m.new(node, Array(), "array")
+        return arrays.fresh(m, node)
     cuts = NOTHING
     for atom in (*atoms(left), *atoms(right)):
         if type(atom) is Number:
@@ -315,7 +315,7 @@ def in_place(m: Machine, node: ast.AugAssign, op: ast.operator, current: Value, 
         extend(m, current, value, node)
         return current
     if type(content) is Array:
-        array_written(m, current, content, node)
+        arrays.written(m, current, content, node)
         return current
     if type(content) is Instance:
         special = find_in_class(m, content.owner, f"__i{_NAMES[type(op)]}__")

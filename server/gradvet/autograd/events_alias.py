@@ -1,0 +1,21 @@
+"""Storage that two names share, and what that does to the one when the other changes."""
+
+import ast
+from dataclasses import dataclass
+
+from gradvet.autograd.events import Event
+
+
+@dataclass(frozen=True, slots=True)
+class SharedEdit(Event):
+    """A numpy array and a tensor share memory; the one is changed in place, and the other is used afterwards.
+
+    `edited` is array or tensor, `made` the call that made the one from the other, `target` what is written to;
+    `read` is where the other is used, and `saved` are the nodes of a later backward that had saved it.
+    """
+
+    edited: str
+    made: ast.AST
+    target: ast.expr | None
+    read: ast.AST | None
+    saved: tuple[ast.AST, ...]
