@@ -225,13 +225,9 @@ class Judge:
         """An optimizer was made."""
         self.optimizers.append((ref, content, site))
         m = self.machine
-        for key, value in list(m.cells.items()):
-            if (
-                type(key) is not tuple
-                or type(value) is not Ref
-                or str(key[1]).startswith("#")
-                or not is_module(m, value)
-            ):
+        named = [(key, value) for key, value in m.cells.items() if type(value) is Ref and type(key) is tuple]
+        for key, value in named:
+            if str(key[1]).startswith("#") or not is_module(m, value):
                 continue
             for path, leaf in members(m, value).parameters:
                 name = f"{key[1]}.{path}"

@@ -4,9 +4,10 @@ Addresses are even when new; the odd one after each stands for all its older nam
 """
 
 from collections.abc import Callable
+from operator import is_
 from typing import Any
 
-from gradvet.autograd.memory.domain import Node, Tensor
+from gradvet.autograd.memory.domain import Alias, Node, Tensor
 from gradvet.autograd.memory.values import (
     Array,
     Bound,
@@ -37,26 +38,39 @@ def _set(addresses: frozenset[int], born: Addresses) -> frozenset[int]:
     return frozenset(address + 1 if address in born else address for address in addresses)
 
 
+def _alias(alias: Alias | None, born: Addresses) -> Alias | None:
+    if alias is None or alias.source.isdisjoint(born):
+        return alias
+    return alias._replace(source=_set(alias.source, born))
+
+
 def _tensor(x: Tensor, born: Addresses) -> Tensor:
-    alias = x.alias
-    if alias is not None:
-        alias = alias._replace(source=_set(alias.source, born))
-    return x._replace(
-        storage=_set(x.storage, born), nodes=_set(x.nodes, born), leaves=_set(x.leaves, born), alias=alias
-    )
+    storage, nodes, leaves = _set(x.storage, born), _set(x.nodes, born), _set(x.leaves, born)
+    alias = _alias(x.alias, born)
+    if storage is x.storage and nodes is x.nodes and leaves is x.leaves and alias is x.alias:
+        return x
+    return x._replace(storage=storage, nodes=nodes, leaves=leaves, alias=alias)
 
 
 def _node(x: Node, born: Addresses) -> Node:
-    saved = frozenset((place + 1 if place in born else place, version) for place, version in x.saved)
-    return x._replace(inputs=_set(x.inputs, born), leaves=_set(x.leaves, born), saved=saved)
+    inputs, leaves, saved = _set(x.inputs, born), _set(x.leaves, born), x.saved
+    if any(place in born for place, _ in saved):
+        saved = frozenset((place + 1 if place in born else place, version) for place, version in saved)
+    if inputs is x.inputs and leaves is x.leaves and saved is x.saved:
+        return x
+    return x._replace(inputs=inputs, leaves=leaves, saved=saved)
 
 
 def _many(values: tuple[Any, ...], born: Addresses) -> tuple[Any, ...]:
-    return tuple(rename(value, born) for value in values)
+    renamed = [rename(value, born) for value in values]
+    return values if all(map(is_, renamed, values)) else tuple(renamed)
 
 
 def _pairs(pairs: tuple[tuple[Any, Any], ...], born: Addresses) -> tuple[tuple[Any, Any], ...]:
-    return tuple((name, rename(value, born)) for name, value in pairs)
+    renamed = [rename(value, born) for _, value in pairs]
+    if all(new is old for new, (_, old) in zip(renamed, pairs, strict=True)):
+        return pairs
+    return tuple([(name, new) for (name, _), new in zip(pairs, renamed, strict=True)])
 
 
 def _optional(value: Any, born: Addresses) -> Any:
@@ -64,39 +78,56 @@ def _optional(value: Any, born: Addresses) -> Any:
 
 
 def _array(x: Array, born: Addresses) -> Array:
-    alias = x.alias and x.alias._replace(source=_set(x.alias.source, born))
-    return Array(_set(x.storage, born), x.cuts, alias)
+    return x._replace(storage=_set(x.storage, born), alias=_alias(x.alias, born))
+
+
+def _layer(x: Layer, born: Addresses) -> Layer:
+    parameters = x.parameters
+    if any(at in born for _, at in parameters):
+        parameters = tuple((name, at + 1 if at in born else at) for name, at in parameters)
+    children, options, rest = _pairs(x.children, born), _pairs(x.options, born), _optional(x.rest, born)
+    if parameters is x.parameters and children is x.children and options is x.options and rest is x.rest:
+        return x
+    return x._replace(parameters=parameters, children=children, options=options, rest=rest)
+
+
+def _parts(*names: str) -> Callable[[Any, Addresses], Any]:
+    """How to rename something of which these fields hold a value or None, or else values."""
+
+    def renamed(x: Any, born: Addresses) -> Any:
+        changed = {}
+        for name in names:
+            old = getattr(x, name)
+            new = _many(old, born) if type(old) is tuple else _optional(old, born)
+            if new is not old:
+                changed[name] = new
+        return x._replace(**changed) if changed else x
+
+    return renamed
 
 
 _RENAMES: dict[type, Callable[[Any, Addresses], Any]] = {
     Ref: lambda x, born: Ref(x.address + 1) if x.address in born else x,
-    Each: lambda x, born: Each(_many(x.refs, born)),
-    Tuple: lambda x, born: Tuple(_many(x.items, born), x.fields),
-    Union: lambda x, born: join_all([rename(atom, born) for atom in x.atoms]),
-    Bound: lambda x, born: Bound(rename(x.function, born), rename(x.receiver, born)),
-    Method: lambda x, born: x._replace(receiver=rename(x.receiver, born)),
+    Each: _parts("refs"),
+    Tuple: _parts("items"),
+    Union: lambda x, born: x if (atoms := _many(x.atoms, born)) is x.atoms else join_all(list(atoms)),
+    Bound: _parts("function", "receiver"),
+    Method: _parts("receiver"),
     Partial: lambda x, born: Partial(rename(x.function, born), _many(x.args, born), _pairs(x.keywords, born)),
-    Coroutine: lambda x, born: Coroutine(rename(x.value, born)),
-    Super: lambda x, born: x._replace(receiver=rename(x.receiver, born)),
+    Coroutine: _parts("value"),
+    Super: _parts("receiver"),
     Tensor: _tensor,
     Node: _node,
     Array: _array,
-    Sequence: lambda x, born: x._replace(
-        items=None if x.items is None else _many(x.items, born), rest=_optional(x.rest, born)
-    ),
+    Sequence: _parts("items", "rest"),
     Dict: lambda x, born: x._replace(
         items=_pairs(x.items, born), rest=_optional(x.rest, born), keys=_optional(x.keys, born)
     ),
-    Layer: lambda x, born: x._replace(
-        parameters=tuple((name, at + 1 if at in born else at) for name, at in x.parameters),
-        children=_pairs(x.children, born),
-        rest=_optional(x.rest, born),
-        options=_pairs(x.options, born),
-    ),
+    Layer: _layer,
     Optimizer: lambda x, born: x._replace(owns=_set(x.owns, born)),
-    Opaque: lambda x, born: x._replace(inputs=_many(x.inputs, born)),
-    Distribution: lambda x, born: x._replace(inputs=_many(x.inputs, born)),
-    Range: lambda x, born: x._replace(element=rename(x.element, born)),
+    Opaque: _parts("inputs"),
+    Distribution: _parts("inputs"),
+    Range: _parts("element"),
 }
 
 

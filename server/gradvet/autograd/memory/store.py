@@ -45,12 +45,27 @@ class Store:
     def undo(self, mark: int) -> None:
         """Go back to the mark."""
         cells, trail = self.cells, self.trail
-        while len(trail) > mark:
-            key, old = trail.pop()
+        changes = trail[mark:]
+        if not changes:
+            return
+        del trail[mark:]
+        changes.reverse()
+        for key, old in changes:
             if old is None:
                 cells.pop(key, None)
             else:
                 cells[key] = old
+
+    def settle(self, mark: int) -> None:
+        """Note once what was changed since the mark, and not at all what is again as it was.
+
+        No later mark may be gone back to after this.
+        """
+        trail, get = self.trail, self.cells.get
+        before: Delta = {}
+        for key, old in trail[mark:]:
+            before.setdefault(key, old)
+        trail[mark:] = [change for change in before.items() if get(change[0]) is not change[1]]
 
     def take(self, mark: int) -> Delta:
         """What changed since the mark; the store is back at the mark afterwards."""
@@ -63,14 +78,33 @@ class Store:
         if len(deltas) == 1:
             self.apply(deltas[0])
             return
-        for key in dict.fromkeys(key for delta in deltas for key in delta):
-            before = self.cells.get(key)
-            self.set(key, self.union(delta.get(key, before) for delta in deltas))
+        get, join = self.cells.get, self._join
+        joined: Delta = {}
+        for delta in deltas:
+            for key in delta:
+                if key in joined:
+                    continue
+                before = get(key)
+                united = None
+                for other in deltas:
+                    value = other.get(key, before)
+                    if value is not None and value is not united:
+                        united = value if united is None else join(united, value)
+                joined[key] = united
+        self.apply(joined)
 
     def apply(self, delta: Delta) -> None:
         """Write all cells of a delta."""
+        cells, trail = self.cells, self.trail
         for key, value in delta.items():
-            self.set(key, value)
+            old = cells.get(key)
+            if old is value:
+                continue
+            trail.append((key, old))
+            if value is None:
+                del cells[key]
+            else:
+                cells[key] = value
 
     def union(self, values: Iterable[Any]) -> Any:
         """The join of some cell values, of which absent ones do not count."""

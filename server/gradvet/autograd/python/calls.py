@@ -191,7 +191,7 @@ def call_function(
     if runs >= MOST_RUNS_OF_ONE_FUNCTION:
         m.limit(f"`{name}` was run {runs} times; what comes after that is not followed")
         raise OutOfSteps
-    if len(m.frames) > MOST_CALLS_DEEP or _recursion(m, node):
+    if len(m.frames) > MOST_CALLS_DEEP or (runs > 1 and _recursion(m, node)):
         m.cut_short = True
         m.unseen(node)
         return unknown_call(m, call, f"the result of `{name}`, which was called too deep")
@@ -208,12 +208,14 @@ def call_function(
         m.passed.setdefault(call.node, deque(maxlen=MOST_REMEMBERED)).append((call.args, call.keywords, info))
     m.frames.append(frame)
     m.calls.append(call.node)
+    mark = m.store.mark()
     try:
         _bind_arguments(m, function, call, frame)
         frame.receiver = (
             m.cells.get((scope, info.parameters[0])) if function.owner and info.parameters else None
         )
         value = _run_body(m, function, frame, taker)
+        m.store.settle(mark)
         return Coroutine(value) if function.kind == "async" and not frame.info.is_generator else value
     finally:
         m.frames.pop()

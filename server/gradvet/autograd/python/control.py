@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Callable
+from typing import Any
 
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import FLOAT, MAYBE, NO, YES, Tensor
@@ -139,29 +140,62 @@ def fork(m: Machine, ways: list[Callable[[], tuple[bool, Value]]]) -> tuple[bool
 
 def narrow(m: Machine, test: ast.expr, outcome: bool) -> bool:  # noqa: FBT001
     """Keep only what is possible when the test came out so; False when nothing is."""
+    how = _NARROWS.get(type(test))
+    return True if how is None else how(m, test, outcome)
+
+
+def _narrow_truth(m: Machine, test: ast.expr, outcome: bool) -> bool:  # noqa: FBT001
+    return _keep(m, test, lambda atom: truth(m, atom), outcome)
+
+
+def _narrow_not(m: Machine, test: ast.UnaryOp, outcome: bool) -> bool:  # noqa: FBT001
+    return narrow(m, test.operand, not outcome) if type(test.op) is ast.Not else True
+
+
+def _narrow_all(m: Machine, test: ast.BoolOp, outcome: bool) -> bool:  # noqa: FBT001
+    """`a and b` is true when both are, `a or b` is false when both are; else nobody knows which it was."""
+    if (type(test.op) is ast.And) is not outcome:
+        return True
+    return all(narrow(m, value, outcome) for value in test.values)
+
+
+def _narrow_none(m: Machine, test: ast.Compare, outcome: bool) -> bool:  # noqa: FBT001
+    """`x is None` and `x is not None`."""
     match test:
-        case ast.UnaryOp(op=ast.Not(), operand=inner):
-            return narrow(m, inner, not outcome)
-        case ast.BoolOp(op=ast.And(), values=values) if outcome:
-            return all(narrow(m, value, True) for value in values)
-        case ast.BoolOp(op=ast.Or(), values=values) if not outcome:
-            return all(narrow(m, value, False) for value in values)
-        case ast.Compare(
-            left=left, ops=[ast.Is() | ast.IsNot() as op], comparators=[ast.Constant(value=None)]
-        ):
+        case ast.Compare(ops=[ast.Is() | ast.IsNot() as op], comparators=[ast.Constant(value=None)]):
             wanted = outcome if isinstance(op, ast.Is) else not outcome
-            return _keep(m, left, lambda atom: is_none(m, atom), wanted)
+            return _keep(m, test.left, lambda atom: is_none(m, atom), wanted)
+    return True
+
+
+def _narrow_call(m: Machine, test: ast.Call, outcome: bool) -> bool:  # noqa: FBT001
+    match test:
         case ast.Call(func=ast.Name(id="isinstance"), args=[subject, classes]):
             return _narrow_instance(m, subject, classes, outcome)
         case ast.Call(func=ast.Attribute(attr="is_tensor"), args=[subject]):
             return _keep(m, subject, lambda atom: _is_tensor(m, atom), outcome)
-        case ast.Attribute(value=subject, attr="requires_grad"):
-            return _narrow_grad(m, subject, outcome)
-        case ast.NamedExpr(target=target):
-            return _keep(m, target, lambda atom: truth(m, atom), outcome)
-        case ast.Name() | ast.Attribute():
-            return _keep(m, test, lambda atom: truth(m, atom), outcome)
     return True
+
+
+def _narrow_attribute(m: Machine, test: ast.Attribute, outcome: bool) -> bool:  # noqa: FBT001
+    if test.attr == "requires_grad":
+        return _narrow_grad(m, test.value, outcome)
+    return _narrow_truth(m, test, outcome)
+
+
+def _narrow_walrus(m: Machine, test: ast.NamedExpr, outcome: bool) -> bool:  # noqa: FBT001
+    return _narrow_truth(m, test.target, outcome)
+
+
+_NARROWS: dict[type, Callable[[Machine, Any, bool], bool]] = {
+    ast.UnaryOp: _narrow_not,
+    ast.BoolOp: _narrow_all,
+    ast.Compare: _narrow_none,
+    ast.Call: _narrow_call,
+    ast.Attribute: _narrow_attribute,
+    ast.NamedExpr: _narrow_walrus,
+    ast.Name: _narrow_truth,
+}
 
 
 def _is_tensor(m: Machine, atom: Value) -> int:
