@@ -495,10 +495,7 @@ def call_module_method(m: Machine, method: Method, call: Call) -> Value:
                 m.write_cell(receiver, label.value, call.args[1])
             return NONE
         case "apply":
-            modules = members(m, receiver).modules
-            if call.args and modules:
-                target = Each(tuple(ref for _, ref in modules)) if len(modules) > 1 else modules[0][1]
-                call_value(m, call.args[0], Call(call.node, (target,)))
+            _apply_to_all(m, receiver, call)
             return receiver
         case "zero_grad":
             clear_gradients(m, tuple(ref.address for _, ref in members(m, receiver).parameters), call)
@@ -522,6 +519,22 @@ def call_module_method(m: Machine, method: Method, call: Call) -> Value:
     if name in MODULE_METHODS:
         return receiver
     return m.unknown(call.node, f"the result of `{name}`", (receiver, *call.all_values()), "call")
+
+
+MOST_APPLIED = 60
+
+
+def _apply_to_all(m: Machine, receiver: Value, call: Call) -> None:
+    """`module.apply(function)`: on every module by itself, as each may be of another kind; the outermost comes last."""
+    modules = [ref for _, ref in reversed(members(m, receiver).modules)]
+    if not call.args or not modules:
+        return
+    if len(modules) > MOST_APPLIED:
+        call_value(m, call.args[0], Call(call.node, (Each(tuple(modules)),)))
+        return
+    for number, ref in enumerate(modules):
+        with m.numbered(call.node, number):
+            call_value(m, call.args[0], Call(call.node, (ref,)))
 
 
 def clear_gradients(m: Machine, leaves: Iterable[int], call: Call) -> None:

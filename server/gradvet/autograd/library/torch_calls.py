@@ -28,9 +28,11 @@ from gradvet.autograd.memory.values import (
     NONE,
     TRUE,
     Array,
+    Bound,
     Const,
     Dict,
     Distribution,
+    Each,
     External,
     Instance,
     Layer,
@@ -42,10 +44,12 @@ from gradvet.autograd.memory.values import (
     Ref,
     Sequence,
     Tuple,
+    Union,
     Unknown,
     Value,
     const,
     join,
+    join_all,
 )
 from gradvet.autograd.python.calls import Call, call_value, unknown_call
 from gradvet.autograd.python.control import is_instance
@@ -536,8 +540,15 @@ def _shallow(m: Machine, value: Value, site: ast.AST) -> Value:
 
 def copied(m: Machine, value: Value, site: ast.AST, done: dict[int, Ref]) -> Value:
     """A deep copy: every object anew, aliases kept."""
-    if type(value) is Tuple:
-        return Tuple(tuple(copied(m, item, site, done) for item in value.items))
+    match value:
+        case Tuple(items=items):
+            return value._replace(items=tuple(copied(m, item, site, done) for item in items))
+        case Union(atoms=several):
+            return join_all([copied(m, atom, site, done) for atom in several])
+        case Each(refs=several):
+            return Each(tuple(copied(m, ref, site, done) for ref in several))
+        case Bound(function=function, receiver=receiver):
+            return Bound(function, copied(m, receiver, site, done))
     if type(value) is not Ref:
         return value
     if value.address in done:

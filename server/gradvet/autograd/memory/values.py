@@ -21,6 +21,7 @@ from gradvet.autograd.memory.domain import (
 )
 
 MOST_ATOMS = 10
+MOST_OBJECTS = 64  # of a value that is one of many objects: an element of a list of parameters
 MOST_WORDS = 4
 
 
@@ -307,10 +308,14 @@ class Distribution(NamedTuple):
 
 
 class Range(NamedTuple):
-    """Something to iterate whose elements are alike: range, a loader, a file."""
+    """Something to iterate whose elements are alike: range, a loader, a file.
+
+    `values` are the elements of a short range one by one, for who wants them.
+    """
 
     element: Value
     nonempty: bool = False
+    values: tuple[Value, ...] = ()
 
 
 def _merge_numbers(a: Value, b: Value) -> Value | None:
@@ -347,6 +352,14 @@ def join(a: Value, b: Value) -> Value:
                 else:
                     out.append(atom)
             continue
+        if kind is Each:
+            for at, other in enumerate(out):
+                if type(other) is Each:
+                    out[at] = Each(tuple(dict.fromkeys((*other.refs, *atom.refs))))
+                    break
+            else:
+                out.append(atom)
+            continue
         if kind is Tuple:
             for at, other in enumerate(out):
                 if type(other) is Tuple and len(other.items) == len(atom.items):
@@ -360,7 +373,7 @@ def join(a: Value, b: Value) -> Value:
         out.append(atom)
     if not changed:
         return a
-    if len(out) > MOST_ATOMS:
+    if len(out) > (MOST_OBJECTS if all(type(atom) is Ref for atom in out) else MOST_ATOMS):
         return Unknown("too many possibilities")
     joined = out[0] if len(out) == 1 else Union(tuple(out))
     return a if joined == a else joined

@@ -291,12 +291,15 @@ def _run_body(m: Machine, function: Function, frame: Frame, taker: Callable[[Val
         del m.mode_nodes[depth:]
         _forget(m, frame)
         return value
-    collected: list[Value] = []
     generates = frame.info.is_generator
+    yielded = (frame.scope, "#yielded")  # a cell, so that what is yielded ages with the loop around it
     if generates:
+        m.store.set(yielded, None)
 
         def collect(value: Value) -> Value:
-            collected.append(value)
+            m.store.set(yielded, m.store.union((m.cells.get(yielded), value)))
+            if any(_never_ends(loop.node) for loop in frame.loops):
+                frame.returns.append((m.store.delta(frame.base), NONE))  # it is left here, and not gone on with
             return NONE
 
         frame.yields = taker or collect
@@ -315,13 +318,19 @@ def _run_body(m: Machine, function: Function, frame: Frame, taker: Callable[[Val
     result = join_all(values) if ends else Unknown(f"`{node.name}` never returns")
     _forget(m, frame)
     if generates:
-        element = join_all(collected)
+        element = m.cells.get(yielded)
+        m.store.set(yielded, None)
         return m.new(
             node,
             Sequence("generator", None if element is not None else (), element, element is not None),
             "gen",
         )
     return result
+
+
+def _never_ends(loop: ast.AST | None) -> bool:
+    """Whether a loop is a `while True`."""
+    return isinstance(loop, ast.While) and isinstance(loop.test, ast.Constant) and bool(loop.test.value)
 
 
 def _forget(m: Machine, frame: Frame) -> None:

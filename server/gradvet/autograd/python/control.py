@@ -7,10 +7,12 @@ from typing import Any
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import FLOAT, MAYBE, NO, YES, Tensor
 from gradvet.autograd.memory.values import (
+    NONE,
     Bound,
     Class,
     Const,
     Dict,
+    Each,
     External,
     Function,
     Instance,
@@ -27,6 +29,8 @@ from gradvet.autograd.memory.values import (
     Unknown,
     Value,
     atoms,
+    join_all,
+    refs,
 )
 from gradvet.autograd.python.names import bind
 from gradvet.autograd.python.objects import get_attribute, set_attribute
@@ -164,6 +168,8 @@ def _narrow_none(m: Machine, test: ast.Compare, outcome: bool) -> bool:  # noqa:
     match test:
         case ast.Compare(ops=[ast.Is() | ast.IsNot() as op], comparators=[ast.Constant(value=None)]):
             wanted = outcome if isinstance(op, ast.Is) else not outcome
+            if isinstance(test.left, ast.Attribute) and test.left.attr == "grad":
+                return _narrow_gradient(m, test.left.value, wanted)
             return _keep(m, test.left, lambda atom: is_none(m, atom), wanted)
     return True
 
@@ -210,10 +216,16 @@ def _keep(m: Machine, subject: ast.expr, asks: Callable[[Value], int], wanted: b
     if value is None:
         return True
     rejected = NO if wanted else YES
-    left = [atom for atom in atoms(value) if asks(atom) != rejected]
+    left: list[Value] = []
+    for atom in atoms(value):
+        if type(atom) is Each:
+            fitting = tuple(ref for ref in atom.refs if asks(ref) != rejected)
+            left += [Each(fitting)] if fitting else []
+        elif asks(atom) != rejected:
+            left.append(atom)
     if not left:
         return False
-    if len(left) < len(atoms(value)):
+    if tuple(left) != atoms(value):
         _poke(m, subject, left[0] if len(left) == 1 else Union(tuple(left)))
     return True
 
@@ -270,11 +282,38 @@ def unknown_tensor(opaque: Opaque) -> Tensor:
     )
 
 
+def _narrow_gradient(m: Machine, owner: ast.expr, none: bool) -> bool:  # noqa: FBT001
+    """`parameter.grad is None`: of the parameters that a name may stand for only those are left that fit."""
+    value = _peek(m, owner)
+    if value is None or m.tensor(value) is None:
+        return True
+    certain = type(value) is Each or (type(value) is Ref and not value.address & 1)
+    kept: list[Ref] = []
+    for ref in refs(value):
+        known = atoms(m.cells.get((ref.address, "grad"), NONE))
+        left = [atom for atom in known if is_none(m, atom) != (NO if none else YES)]
+        if left:
+            kept.append(ref)
+        if certain and 0 < len(left) < len(known):
+            m.store.set((ref.address, "grad"), left[0] if len(left) == 1 else Union(tuple(left)))
+    if len(kept) < len(tuple(refs(value))) and kept:
+        _poke(m, owner, Each(tuple(kept)) if type(value) is Each else join_all(list(kept)))
+    return bool(kept)
+
+
+def _asks_for_grad(m: Machine, atom: Value) -> int:
+    """Whether one tensor requires grad."""
+    state = m.tensor(atom)
+    return MAYBE if state is None else state.requires_grad
+
+
 def _narrow_grad(m: Machine, subject: ast.expr, outcome: bool) -> bool:  # noqa: FBT001
     value = _peek(m, subject)
     state = None if value is None else m.tensor(value)
     if state is None or state.requires_grad != MAYBE:
         return True
+    if type(value) is Each:
+        return _keep(m, subject, lambda atom: _asks_for_grad(m, atom), outcome)
     if type(value) is Ref and not value.address & 1:
         if outcome:
             m.write(value, state._replace(requires_grad=YES, dtype=FLOAT))

@@ -16,6 +16,7 @@ from gradvet.autograd.memory.values import (
     Dict,
     Function,
     Number,
+    Range,
     Sequence,
     Slice,
     Text,
@@ -29,7 +30,7 @@ from gradvet.autograd.memory.values import (
 )
 from gradvet.autograd.python.calls import Call, call_value
 from gradvet.autograd.python.control import fork, is_none, narrow, truth
-from gradvet.autograd.python.names import bind, lookup
+from gradvet.autograd.python.names import bind, builds_modules, lookup
 from gradvet.autograd.python.objects import assign, element_of, get_attribute, get_item, items_of
 from gradvet.autograd.python.operators import binary, compare, unary
 
@@ -338,7 +339,7 @@ def _yield_from(m: Machine, node: ast.YieldFrom) -> Value:
 @evaluates(ast.ListComp, ast.SetComp, ast.GeneratorExp)
 def _comprehension(m: Machine, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> Value:
     kind = {ast.ListComp: "list", ast.SetComp: "set", ast.GeneratorExp: "generator"}[type(node)]
-    found = _comprehend(m, node.generators, lambda: m.eval(node.elt))
+    found = _comprehend(m, node, node.generators, lambda: m.eval(node.elt))
     if isinstance(found, list):
         return m.new(node, Sequence(kind, tuple(found)))
     return m.new(node, Sequence(kind, None, found, nonempty=found is not None))
@@ -346,7 +347,7 @@ def _comprehension(m: Machine, node: ast.ListComp | ast.SetComp | ast.GeneratorE
 
 @evaluates(ast.DictComp)
 def _dict_comprehension(m: Machine, node: ast.DictComp) -> Value:
-    found = _comprehend(m, node.generators, lambda: Tuple((m.eval(node.key), m.eval(node.value))))
+    found = _comprehend(m, node, node.generators, lambda: Tuple((m.eval(node.key), m.eval(node.value))))
     pairs = found if isinstance(found, list) else []
     if isinstance(found, list) and all(type(pair.items[0]) is Const for pair in pairs):
         content = Dict()
@@ -360,38 +361,52 @@ def _dict_comprehension(m: Machine, node: ast.DictComp) -> Value:
 
 
 MOST_UNROLLED = 8
+MOST_MEMBERS = 60  # `Machine.numbered` has place for so many
 
 
 def _comprehend(
-    m: Machine, generators: list[ast.comprehension], element: Callable[[], Value]
+    m: Machine, node: ast.expr, generators: list[ast.comprehension], element: Callable[[], Value]
 ) -> list[Value] | Value | None:
     """Run a comprehension: a list when each element is known by itself, else the join of all."""
     first, rest = generators[0], generators[1:]
     source = m.eval(first.iter)
     known = items_of(m, source)
+    content = m.cells.get(getattr(source, "address", -1))
+    members = type(content) is Sequence and content.kind == "members"
+    if type(content) is Range and content.values and builds_modules(m, node):
+        known = content.values
+    certain = True
 
-    def once(value: Value) -> tuple[bool, Value]:
+    def once(value: Value) -> list[Value] | Value | None:
+        nonlocal certain
         assign(m, first.target, value, first.target)
         for test in first.ifs:
-            if truth(m, m.eval(test)) == NO or not narrow(m, test, True):
-                return False, None
-        if rest:
-            inner = _comprehend(m, rest, element)
-            return True, join_all(inner) if isinstance(inner, list) else inner
-        return True, element()
+            passes = truth(m, m.eval(test))
+            if passes == NO or not narrow(m, test, True):
+                return []
+            certain = certain and passes == YES
+        return _comprehend(m, node, rest, element) if rest else [element()]
 
-    if known is not None and len(known) <= MOST_UNROLLED and not rest and not first.ifs:
+    if known is not None and len(known) <= (MOST_MEMBERS if members else MOST_UNROLLED):
         # Each element has a context of its own, so that what it makes has addresses of its own.
-        out = []
+        found: list[Value] = []
         for number, value in enumerate(known):
             with m.numbered(first, number):
-                out.append(once(value)[1])
-        return out
-    if known is not None and not known:
-        return []
-    value = element_of(m, source, first.iter)
-    alive, found = m.for_all(first, lambda: once(value))
-    return found if alive else None
+                made = once(value)
+            if isinstance(made, list):
+                found += made
+            else:
+                certain = False
+                found += [] if made is None else [made]
+        return found if certain and len(found) <= MOST_MEMBERS else join_all(found)
+
+    def all_at_once() -> tuple[bool, Value]:
+        made = once(element_of(m, source, first.iter))
+        joined = join_all(made) if isinstance(made, list) else made
+        return joined is not None, joined
+
+    alive, value = m.for_all(first, all_at_once)
+    return value if alive else None
 
 
 @evaluates(ast.FormattedValue)

@@ -6,35 +6,66 @@ from collections.abc import Callable
 from gradvet.autograd.machine import MOST_PASSES, Loop, Machine
 from gradvet.autograd.memory.domain import NO, YES, Tensor
 from gradvet.autograd.memory.store import Delta
-from gradvet.autograd.memory.values import Each, Instance, Layer, Ref, Sequence, Tuple, Value, join_all
+from gradvet.autograd.memory.values import Each, Instance, Layer, Range, Ref, Sequence, Tuple, Value, join_all
 from gradvet.autograd.python.control import narrow, truth
+from gradvet.autograd.python.names import builds_modules
 from gradvet.autograd.python.objects import assign, element_of, items_of
 
 MOST_UNROLLED = 4
-MOST_NAMED = 24
+MOST_NAMED = 60  # `Machine.numbered` has place for so many
 
 
 def run_for(m: Machine, node: ast.For) -> bool:
     """Run a `for` loop; whether its end is reached."""
     source = m.eval(node.iter)
     items = items_of(m, source)
+    content = m.cells.get(getattr(source, "address", -1))
+    if type(content) is Range and content.values and builds_modules(m, node):
+        return _unrolled(m, node, content.values)  # each round makes layers of its own
     if items is not None:
         if not items:
             return m.block(node.orelse) if node.orelse else True
-        merged = _each(m, items) if _is_members(m, source) else None
-        if type(merged) is Tuple and len(items) <= MOST_NAMED:
-            return _unrolled(m, node, items)  # the names tell the members apart
+        merged = _each(m, items) if _is_members(m, source) or _are_parameters(m, items) else None
+        if merged is not None and _told_apart(m, items) and len(items) <= MOST_NAMED:
+            return _unrolled(m, node, items)
         if merged is not None:
-            return _repeat(m, node, lambda: assign(m, node.target, merged, node))
+            enter = _each_once(m, merged)
+            return _repeat(m, node, lambda: [enter(), assign(m, node.target, merged, node)])
         if len(items) <= MOST_UNROLLED:
             return _unrolled(m, node, items)
     element = element_of(m, source, node.iter)
     return _repeat(m, node, lambda: assign(m, node.target, element, node))
 
 
+def _told_apart(m: Machine, items: tuple[Value, ...]) -> bool:
+    """Whether it matters which member is which: they have names, or are modules of several kinds."""
+    if type(items[0]) is Tuple:
+        return True
+    return any(type(m.cells.get(getattr(item, "address", -1))) is not Tensor for item in items)
+
+
+def _each_once(m: Machine, merged: Value) -> Callable[[], None]:
+    """What to do when a pass over all tensors at once begins: each tensor is met in one pass only, as it was before."""
+    columns = merged.items if type(merged) is Tuple else (merged,)
+    met = [ref for column in columns if type(column) is Each for ref in column.refs]
+    before = {ref.address: m.cells[ref.address] for ref in met if type(m.cells[ref.address]) is Tensor}
+
+    def begin() -> None:
+        for address, state in before.items():
+            m.store.set(address, state)
+
+    return begin if len(before) == len(met) else lambda: None
+
+
 def _is_members(m: Machine, source: Value) -> bool:
     content = m.cells.get(getattr(source, "address", -1))
     return type(content) is Sequence and content.kind == "members"
+
+
+def _are_parameters(m: Machine, items: tuple[Value, ...]) -> bool:
+    """Whether a list holds parameters and nothing else, each of them once."""
+    states = [m.tensor(item) if type(item) is Ref else None for item in items]
+    return len(set(items)) == len(items) and all(s is not None and s.parameter == YES for s in states)
 
 
 def _each(m: Machine, items: tuple[Value, ...]) -> Value | None:

@@ -1,10 +1,12 @@
 """Reading and binding names: scopes, closures, `global` and `nonlocal`, builtins."""
 
+import ast
 import builtins
 
 from gradvet.autograd.machine import Frame, Machine
-from gradvet.autograd.memory.values import External, Later, Text, Union, Unknown, Value, const
+from gradvet.autograd.memory.values import Class, External, Function, Later, Text, Union, Unknown, Value, const
 
+MOST_FUNCTIONS_DEEP = 2
 _BUILTINS = {name: External(f"builtins.{name}") for name in dir(builtins)}
 _DUNDERS: dict[str, Value] = {"__name__": const("__main__"), "__file__": Text(), "__doc__": Text()}
 _SHADOWED_BY_NUMPY = {"sum", "abs", "max", "min", "round", "all", "any", "pow"}
@@ -31,6 +33,31 @@ def lookup(m: Machine, name: str) -> Value:
             return External(f"{module}.{name}")
     known = _BUILTINS.get(name) or _DUNDERS.get(name)
     return known if known is not None else Unknown(f"`{name}` is not defined here")
+
+
+def named(m: Machine, node: ast.expr) -> Value | None:
+    """What a name, or a dotted name of another package, stands for; None for anything that would have to be run."""
+    match node:
+        case ast.Name(id=name):
+            return lookup(m, name)
+        case ast.Attribute(value=inner, attr=name):
+            owner = named(m, inner)
+            return External(f"{owner.name}.{name}") if type(owner) is External else None
+    return None
+
+
+def builds_modules(m: Machine, code: ast.AST, depth: int = 0) -> bool:
+    """Whether a loop, a comprehension or a function makes modules: it calls a class of them, or a function that does."""
+    for node in ast.walk(code):
+        if isinstance(node, ast.Call):
+            match named(m, node.func):
+                case External(name=name) if name.startswith("torch.nn.") and name.rpartition(".")[2][:1].isupper():
+                    return True
+                case Class(address=address) if address in m.classes and m.classes[address].is_module:
+                    return True
+                case Function(node=inner) if depth < MOST_FUNCTIONS_DEEP and builds_modules(m, inner, depth + 1):
+                    return True
+    return False
 
 
 def _settled(m: Machine, scope: int, name: str, value: Value) -> Value:

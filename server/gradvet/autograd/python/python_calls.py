@@ -93,11 +93,16 @@ def _number(m: Machine, name: str, call: Call) -> Value:
 
 @handles("builtins.range")
 def _range(m: Machine, name: str, call: Call) -> Value:
-    if len(call.args) == 1 and type(call.args[0]) is Const and isinstance(call.args[0].value, int):
-        count = call.args[0].value
-        if count <= 0:
+    if call.args and all(type(arg) is Const and isinstance(arg.value, int) for arg in call.args):
+        try:
+            known = range(*(arg.value for arg in call.args))
+        except (TypeError, ValueError):
+            return Unknown("a range that raises")
+        if not known:
             return m.new(call.node, Sequence("range", ()))
-        return m.new(call.node, Range(Number("int") if count > 1 else const(0), nonempty=True))
+        element = Number("int") if len(known) > 1 else const(known[0])
+        values = tuple(const(number) for number in known) if len(known) <= MOST_ITEMS else ()
+        return m.new(call.node, Range(element, nonempty=True, values=values))
     return m.new(call.node, Range(Number("int")))
 
 
