@@ -573,9 +573,9 @@ def copied(m: Machine, value: Value, site: ast.AST, done: dict[int, Ref]) -> Val
                 inference=made_in(m),
             )
         case Sequence():
-            items = None if content.items is None else tuple(again(item) for item in content.items)
+            known = None if content.items is None else tuple(again(item) for item in content.items)
             content = content._replace(
-                items=items, rest=None if content.rest is None else again(content.rest)
+                items=known, rest=None if content.rest is None else again(content.rest)
             )
         case Dict():
             items_ = tuple((key, again(item)) for key, item in content.items)

@@ -299,7 +299,9 @@ def _run_body(m: Machine, function: Function, frame: Frame, taker: Callable[[Val
         def collect(value: Value) -> Value:
             m.store.set(yielded, m.store.union((m.cells.get(yielded), value)))
             if any(_never_ends(loop.node) for loop in frame.loops):
-                frame.returns.append((m.store.delta(frame.base), NONE))  # it is left here, and not gone on with
+                frame.returns.append(
+                    (m.store.delta(frame.base), NONE)
+                )  # it is left here, and not gone on with
             return NONE
 
         frame.yields = taker or collect

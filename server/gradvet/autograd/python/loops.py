@@ -30,7 +30,12 @@ def run_for(m: Machine, node: ast.For) -> bool:
             return _unrolled(m, node, items)
         if merged is not None:
             enter = _each_once(m, merged)
-            return _repeat(m, node, lambda: [enter(), assign(m, node.target, merged, node)])
+
+            def bind() -> None:
+                enter()
+                assign(m, node.target, merged, node)
+
+            return _repeat(m, node, bind)
         if len(items) <= MOST_UNROLLED:
             return _unrolled(m, node, items)
     element = element_of(m, source, node.iter)

@@ -4,7 +4,17 @@ import ast
 import builtins
 
 from gradvet.autograd.machine import Frame, Machine
-from gradvet.autograd.memory.values import Class, External, Function, Later, Text, Union, Unknown, Value, const
+from gradvet.autograd.memory.values import (
+    Class,
+    External,
+    Function,
+    Later,
+    Text,
+    Union,
+    Unknown,
+    Value,
+    const,
+)
 
 MOST_FUNCTIONS_DEEP = 2
 _BUILTINS = {name: External(f"builtins.{name}") for name in dir(builtins)}
@@ -51,11 +61,15 @@ def builds_modules(m: Machine, code: ast.AST, depth: int = 0) -> bool:
     for node in ast.walk(code):
         if isinstance(node, ast.Call):
             match named(m, node.func):
-                case External(name=name) if name.startswith("torch.nn.") and name.rpartition(".")[2][:1].isupper():
+                case External(name=name) if (
+                    name.startswith("torch.nn.") and name.rpartition(".")[2][:1].isupper()
+                ):
                     return True
                 case Class(address=address) if address in m.classes and m.classes[address].is_module:
                     return True
-                case Function(node=inner) if depth < MOST_FUNCTIONS_DEEP and builds_modules(m, inner, depth + 1):
+                case Function(node=inner) if depth < MOST_FUNCTIONS_DEEP and builds_modules(
+                    m, inner, depth + 1
+                ):
                     return True
     return False
 
