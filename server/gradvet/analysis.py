@@ -10,6 +10,7 @@ from typing import Any
 from gradvet.autograd.facts import Expression, Facts
 from gradvet.autograd.python.imports import texts_imported
 from gradvet.autograd.run import run
+from gradvet.collection import no_collection
 from gradvet.config import Config
 from gradvet.finding import Finding, Fix, Note, Severity
 from gradvet.rules import Rule, all_rules
@@ -81,6 +82,11 @@ def analyze(
     `read` gives the text of another module of the project by its path, or None. The answer depends
     on nothing else: no clock, no disk, no environment.
     """
+    with no_collection():
+        return _analyze(source, config, read)
+
+
+def _analyze(source: Source, config: Config, read: Read | None) -> Analysis:
     module = parse(source)
     asked: dict[str, str | None] = {}
     facts = _run(module, read and _remembering(read, asked))

@@ -35,6 +35,7 @@ from gradvet.autograd.python.calls import Call, ClassInfo, call_function, call_v
 from gradvet.autograd.python.imports import Imports
 from gradvet.autograd.python.names import globals_of
 from gradvet.autograd.reasons import States
+from gradvet.collection import no_collection
 from gradvet.syntax.packages import Read
 from gradvet.syntax.parse import Module
 from gradvet.syntax.together import Together
@@ -49,6 +50,11 @@ def run(module: Module, *, watch: bool = False, read: Read | None = None) -> Fac
     A run that is watched also tells what each expression held that was no tensor; it takes longer.
     `read` gives the texts of other modules of the project, which are run when they are imported.
     """
+    with no_collection():
+        return _run(module, watch=watch, read=read)
+
+
+def _run(module: Module, *, watch: bool, read: Read | None) -> Facts:
     m = WatchedMachine(module.tree) if watch else Machine(module.tree)
     judge = m.judge = Judge(m)
     info = m.info(module.tree)

@@ -35,7 +35,20 @@ class Module:
     @cached_property
     def parents(self) -> dict[ast.AST, ast.AST]:
         """The node that each node stands in."""
-        return {child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)}
+        parents: dict[ast.AST, ast.AST] = {}
+        stack: list[ast.AST] = [self.tree]
+        while stack:
+            node = stack.pop()
+            for name in node._fields:
+                part = getattr(node, name, None)
+                if isinstance(part, list):
+                    inner = [child for child in part if isinstance(child, ast.AST)]
+                    parents.update(dict.fromkeys(inner, node))
+                    stack += inner
+                elif isinstance(part, ast.AST) and not isinstance(part, ast.expr_context):
+                    parents[part] = node
+                    stack.append(part)
+        return parents
 
     @cached_property
     def bare(self) -> str:

@@ -54,7 +54,7 @@ def _needed(judge: Judge, kept: Kept) -> bool:
 
 
 def _retained(m: Machine, judge: Judge, parents: dict[ast.AST, ast.AST], unused: set[int]) -> None:
-    reads = _attribute_reads(m, parents)
+    reads = _attribute_reads(m, parents) if any(kept.how == "kept" for kept in judge.kept) else {}
     for kept in judge.kept:
         if kept.freed != YES and (m.cut_short or _needed(judge, kept)):
             continue

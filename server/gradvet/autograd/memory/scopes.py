@@ -4,6 +4,7 @@ import ast
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
+from weakref import WeakKeyDictionary
 
 Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef | ast.Module
 _INNER = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda})
@@ -30,7 +31,21 @@ class ScopeInfo:
     keeps_locals: bool = False
 
 
+_FOUND: WeakKeyDictionary[Scope, ScopeInfo] = WeakKeyDictionary()
+"""Trees of modules that are only imported live longer than a run, and so does what was found in them."""
+
+
 def scope_info(node: Scope) -> ScopeInfo:
+    """The names of a scope. Those of a module are for one run alone: it adds what a star imports."""
+    if isinstance(node, ast.Module):
+        return _names_of(node)
+    info = _FOUND.get(node)
+    if info is None:
+        info = _FOUND[node] = _names_of(node)
+    return info
+
+
+def _names_of(node: Scope) -> ScopeInfo:
     """Find the names of a scope, in one walk that does not enter the scopes inside it."""
     info = ScopeInfo()
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
@@ -56,7 +71,7 @@ def scope_info(node: Scope) -> ScopeInfo:
         for part in child._fields:
             value = getattr(child, part, None)
             if type(value) is list:
-                stack.extend(item for item in value if isinstance(item, ast.AST))
+                stack += [item for item in value if isinstance(item, ast.AST)]
             elif isinstance(value, ast.AST):
                 stack.append(value)
     info.names -= info.outer | info.globals
