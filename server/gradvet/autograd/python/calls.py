@@ -186,7 +186,7 @@ def call_function(
         return Managed(function, call)
     runs = m.runs.get(node, 0)
     name = getattr(node, "name", "a lambda")
-    if taker is None and m.imports is not None and not m.imports.follows(m, function):
+    if taker is None and m.imports is not None and not m.imports.follows(m, function, call.node):
         return unknown_call(m, call, f"the result of `{name}`, which is not followed any more")
     if runs >= MOST_RUNS_OF_ONE_FUNCTION:
         m.limit(f"`{name}` was run {runs} times; what comes after that is not followed")

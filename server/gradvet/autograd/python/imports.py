@@ -41,9 +41,9 @@ from gradvet.text import Source
 
 MOST_MODULES = 100
 MOST_CHARACTERS = 2_000_000
-MOST_CALLS = 2000
-MOST_CALLS_OF_A_PART = 100
-MOST_CALLS_OF_A_BODY = 200
+MOST_CALLS = 600
+MOST_CALLS_OF_A_PART = 60
+MOST_CALLS_OF_A_BODY = 60
 MOST_STEPS_OF_IMPORTS = 12_000
 MOST_IMPORTS_DEEP = 20
 MOST_PARSED = 160
@@ -127,6 +127,7 @@ class Imports:
         self._calls = 0
         self._until = MOST_CALLS
         self._last = 0
+        self._followed: set[int] = set()
 
     @property
     def others(self) -> list[Module]:
@@ -146,12 +147,18 @@ class Imports:
         self._last = self._last or self._calls + MOST_CALLS
         self._until = min(self._calls + MOST_CALLS_OF_A_PART, self._last)
 
-    def follows(self, m: Machine, function: Function) -> bool:
-        """Whether a call of a function is followed; of functions of other modules, only so many are."""
+    def follows(self, m: Machine, function: Function, place: ast.AST) -> bool:
+        """Whether a call at a place is followed; of functions of other modules, only so many are.
+
+        A call that a loop comes to again counts once.
+        """
         if globals_of(m, function.scope) == m.global_scope:
             return True
-        self._calls += 1
-        if self._calls <= self._until and m.runs.get(function.node, 0) < MOST_RUNS_OF_ONE_FUNCTION:
+        context = m.context(place)
+        if context not in self._followed and self._calls < self._until:
+            self._followed.add(context)
+            self._calls += 1
+        if context in self._followed and m.runs.get(function.node, 0) < MOST_RUNS_OF_ONE_FUNCTION:
             return True
         m.limit("not all calls of functions of other modules were followed: there are too many")
         return False
