@@ -2,7 +2,7 @@
 
     python bench/ratio.py PATH...      folders or files; files that do not speak of torch are left out
 
-Each file is parsed and run several times and the best of each counts, so that other work on the
+Time is that of the processor, each file is parsed and run several times and the best of each counts: so other work on the
 machine shows little. The figures are only for comparing with one another.
 """
 
@@ -64,9 +64,9 @@ def best(rounds: int, work: Callable[[], object]) -> float:
     """The seconds of the quickest of several rounds."""
     times = []
     for _ in range(rounds):
-        start = time.perf_counter()
+        start = time.process_time()
         work()
-        times.append(time.perf_counter() - start)
+        times.append(time.process_time() - start)
     return min(times)
 
 
