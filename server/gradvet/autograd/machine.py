@@ -67,6 +67,7 @@ class Frame:
         "base",
         "call",
         "context",
+        "given",
         "info",
         "loops",
         "node",
@@ -87,6 +88,7 @@ class Frame:
         self.base = base
         self.loops: list[Loop] = []
         self.returns: list[tuple[Delta, Value]] = []
+        self.given: Value | None = None
         self.raises: list[list[tuple[int, Delta]]] = []
         self.yields: Callable[[Value], Value] | None = None
         self.owner = 0

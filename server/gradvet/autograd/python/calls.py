@@ -305,19 +305,20 @@ def _run_body(m: Machine, function: Function, frame: Frame, taker: Callable[[Val
             return NONE
 
         frame.yields = taker or collect
-    alive = m.block(node.body)
+    alive = m.block(node.body) or frame.given is not None
     del m.mode_nodes[depth:]
     ends: list[Delta] = [delta for delta, _ in frame.returns]
     values: list[Value] = [value for _, value in frame.returns]
     if alive:
-        ends.append(m.store.delta(frame.base))
-        values.append(NONE)
-    if ends and not (len(ends) == 1 and alive):
+        values.append(NONE if frame.given is None else frame.given)
+    if ends:
+        if alive:
+            ends.append(m.store.delta(frame.base))
         m.store.undo(frame.base)
         m.store.merge(ends)
     if function.modes:
         m.store.set(MODE, before)
-    result = join_all(values) if ends else Unknown(f"`{node.name}` never returns")
+    result = join_all(values) if values else Unknown(f"`{node.name}` never returns")
     _forget(m, frame)
     if generates:
         element = m.cells.get(yielded)

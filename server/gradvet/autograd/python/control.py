@@ -129,13 +129,15 @@ def fork(m: Machine, ways: list[Callable[[], tuple[bool, Value]]]) -> tuple[bool
     """Run alternatives from the present state and join those that go on."""
     mark = m.store.mark()
     ends, values = [], []
-    for way in ways:
+    for number, way in enumerate(ways, 1):
         alive, value = way()
+        if alive and value is not None:
+            values.append(value)
+        if alive and not ends and number == len(ways):
+            return True, m.store.union(values)  # the only one that goes on, and its state is the present one
         delta = m.store.take(mark)
         if alive:
             ends.append(delta)
-            if value is not None:
-                values.append(value)
     if not ends:
         return False, None
     m.store.merge(ends)

@@ -99,16 +99,25 @@ def _unrolled(m: Machine, node: ast.For, items: tuple[Value, ...]) -> bool:
         with m.numbered(node, number):
             assign(m, node.target, item, node)
             alive = m.block(node.body)
-        ends = [*loop.continues, *([m.store.delta(base)] if alive else [])]
-        m.store.undo(base)
-        if not ends:
-            alive = False
+        alive = _go_on(m, loop, base, alive=alive)
+        if not alive:
             break
-        m.store.merge(ends)
-        alive = True
     frame.loops.pop()
+    if alive and not loop.breaks:
+        return m.block(node.orelse) if node.orelse else True
     ends = [m.store.delta(base)] if alive else []
     return _leave(m, node, base, ends, loop.breaks)
+
+
+def _go_on(m: Machine, loop: Loop, base: int, *, alive: bool) -> bool:
+    """Join the end of a body, if it was reached, with the `continue`s in it; whether anything goes on."""
+    if not loop.continues:
+        m.store.settle(base)
+        return alive
+    ends = [*loop.continues, *([m.store.delta(base)] if alive else [])]
+    m.store.undo(base)
+    m.store.merge(ends)
+    return True
 
 
 def _leave(m: Machine, node: ast.For | ast.While, base: int, exits: list[Delta], breaks: list[Delta]) -> bool:
@@ -117,6 +126,8 @@ def _leave(m: Machine, node: ast.For | ast.While, base: int, exits: list[Delta],
     ends = list(breaks)
     if exits:
         m.store.merge(exits)
+        if not breaks:
+            return m.block(node.orelse) if node.orelse else True
         if not node.orelse or m.block(node.orelse):
             ends.append(m.store.delta(base))
         m.store.undo(base)
@@ -170,14 +181,14 @@ def _repeat(
         loop.continues, loop.breaks = [], []
         entered = enter() is not False
         alive = entered and m.block(node.body)
-        ends = [*loop.continues, *([m.store.delta(base)] if alive else [])]
         born = {address for address in loop.allocs if not address & 1}
         born_ever |= born
-        m.store.undo(base)
-        breaks += [m.aged(delta, born) for delta in loop.breaks]
-        if not ends:
+        if loop.breaks:
+            end = m.store.take(base)
+            breaks += [m.aged(delta, born) for delta in loop.breaks]
+            m.store.apply(end)
+        if not _go_on(m, loop, base, alive=alive):
             break
-        m.store.merge(ends)
         if m.judge is not None:
             m.judge.end_of_pass(loop)
         m.age(loop)

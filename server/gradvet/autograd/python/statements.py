@@ -122,7 +122,10 @@ def _with(m: Machine, node: ast.With) -> bool:
 def _return(m: Machine, node: ast.Return) -> bool:
     value = m.eval(node.value) if node.value is not None else NONE
     frame = m.frames[-1]
-    frame.returns.append((m.store.delta(frame.base), value))
+    if isinstance(frame.node, (ast.FunctionDef, ast.AsyncFunctionDef)) and frame.node.body[-1] is node:
+        frame.given = value  # at the very end, so the present state is what the call leaves
+    else:
+        frame.returns.append((m.store.delta(frame.base), value))
     return False
 
 
