@@ -5,6 +5,7 @@ import enum
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from gradvet.autograd.events import CutPath
 from gradvet.autograd.memory.domain import YES, Tensor
 from gradvet.autograd.reasons import chain
 from gradvet.syntax.parse import Module
@@ -96,6 +97,35 @@ def called_from(calls: tuple[ast.AST, ...]) -> tuple[Note, ...]:
     return (Note("called", code(calls[-1]), calls[-1]),) if calls and isinstance(calls[-1], ast.Call) else ()
 
 
+MOST_NAMES = 4
+
+
+def named(names: Sequence[str]) -> str:
+    """A few names in a row; the rest is not told one by one."""
+    return ", ".join(names[:MOST_NAMES]) + (", ..." if len(names) > MOST_NAMES else "")
+
+
+def without_gradient(event: CutPath) -> str:
+    """What a cut means for the loss: a term that is a constant, or parameters that no gradient reaches."""
+    if event.term:
+        return f"{event.result or 'this term'} is a constant in the loss and adds no gradient"
+    return f"no gradient reaches {named(event.leaves) or 'what comes before it'}"
+
+
+def of_the_loss(event: CutPath) -> tuple[Note, ...]:
+    """The loss that a cut belongs to, whose parameters they are, the call that led there, and what is assumed."""
+    words = "the term has no effect in {}" if event.term else "{} cannot reach them"
+    notes = [Note("loss", words.format(code(event.loss)), event.loss)]
+    if event.owner is not None:
+        notes.append(Note("owned", f"by the optimizer {code(event.owner)}", event.owner))
+    return (*notes, *called_from(event.calls), *(Note("assuming", words) for words in event.assumes))
+
+
+def gravity(event: CutPath) -> Severity:
+    """An error where none of an optimizer's parameters gets a gradient and nothing is assumed."""
+    return Severity.ERROR if event.all_cut and not event.assumes else Severity.WARNING
+
+
 _OPERATORS = {
     ast.Add: "add",
     ast.Sub: "sub",
@@ -103,6 +133,8 @@ _OPERATORS = {
     ast.Div: "div",
     ast.Pow: "pow",
     ast.MatMult: "matmul",
+    ast.FloorDiv: "//",
+    ast.Mod: "%",
 }
 
 
@@ -113,6 +145,8 @@ def operation(node: ast.AST) -> str:
             return f"`{_OPERATORS.get(type(op), 'an operator')}`"
         case ast.Call(func=ast.Attribute(attr=name)) | ast.Call(func=ast.Name(id=name)):
             return f"`{name}`"
+        case ast.Compare():
+            return f"the comparison {code(node)}"
     return code(node)
 
 

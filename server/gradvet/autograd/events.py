@@ -151,7 +151,9 @@ class CutPath(Event):
     """The only path from leaves that an optimizer owns to a loss is stopped at this node.
 
     With `term`, what is stopped is a whole term of the loss. `subject` is the expression that is cut,
-    `result` the name that the result is given.
+    `result` the name that the result is given; `causes` are the places where the graph had been lost before,
+    `form` is what a new tensor was made of (tensor, tensors or mixed), `assumes` what has to be true of
+    the leaves.
     """
 
     kind: str
@@ -163,6 +165,9 @@ class CutPath(Event):
     subject: ast.AST | None
     term: bool = False
     result: str = ""
+    causes: tuple[ast.AST, ...] = ()
+    form: str = ""
+    assumes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,3 +184,10 @@ class KeepCut(Event):
     tensor: Tensor
     cuts: tuple[ast.AST, ...]
     later: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NoBackward(Event):
+    """An op that torch records and has no backward for, on the way of a backward (`loss`)."""
+
+    loss: ast.AST

@@ -179,6 +179,16 @@ def opaque_inputs(m: Machine, value: Value, depth: int = 0) -> list[Tensor]:
     return found
 
 
+def unknown_cut(m: Machine, value: Value, kind: str, words: str, site: ast.AST) -> frozenset[int]:
+    """The cuts of a value of which only this is known, that it was cut here: it may have had a graph."""
+    cuts, leaves, nodes = NOTHING, NOTHING, NOTHING
+    for state in opaque_inputs(m, value):
+        cuts |= state.cuts
+        if state.requires_grad & YES:
+            leaves, nodes = leaves | state.leaves, nodes | state.nodes
+    return cuts | {m.cut(kind, words, site, leaves, nodes, cuts)}
+
+
 def backward(
     m: Machine, site: ast.AST, root: Value, *, retain: Value | None, create: Value | None, how: str
 ) -> None:
@@ -203,6 +213,7 @@ def backward(
         if m.judge is not None:
             m.judge.reached(state.leaves, state.cuts, site)
             m.judge.ineffective(state.dead, site)
+            m.judge.cut_notes.rooted(state, site, found)
             m.judge.roots |= state.nodes
         if joined is not None:
             freed_nodes = tuple(freed_before)
@@ -229,7 +240,7 @@ def backward_event(
         elif site.args:
             source = site.args[0]
     # What stops a gradient for good comes last on its way; a target's no_grad is seldom what is wrong.
-    last = [c for c in root.cuts if not any(c in m.cuts[other].upstream for other in root.cuts if other != c)]
+    last = [c for c in m.last_cuts(root.cuts) if m.cuts[c].kind != "forced"]
     ordered = sorted(last, key=lambda number: (m.cuts[number].kind == "no_grad", number))
     cuts = tuple(Cut(m.cuts[c].kind, m.cuts[c].name, m.cuts[c].node) for c in ordered)
     return Backward(site, m.where(), root, m.mode, how, retains, freed, source, cuts)
@@ -277,6 +288,15 @@ def _known_by_backward(m: Machine, atom: Ref, content: Opaque, site: ast.AST) ->
             leaves, nodes = leaves | state.leaves, nodes | state.nodes
         cuts |= state.cuts
     address = atom.address
+    flagged = m.judge.cut_notes.flagged.get(address & ~1) if m.judge is not None else None
+    if flagged is not None:
+        # Had it been computed, `loss.requires_grad = True` would have raised: it is a leaf, and all there is to reach.
+        number = m.cut("forced", "requires_grad", flagged, leaves, nodes, cuts)
+        m.judge.cut_notes.made_leaf(address, number)
+        own = frozenset({address})
+        leaf = Tensor(YES, storage=own, leaves=own, cuts=cuts | {number}, origin=content.origin)
+        m.write(atom, leaf)
+        return
     add_node(m, address, "*", site, [s for s in inputs if s.requires_grad & YES], keeps=YES)
     state = Tensor(
         requires_grad=YES,

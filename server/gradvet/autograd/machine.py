@@ -116,14 +116,15 @@ class Frame:
 class CutInfo:
     """A place where the way to some leaves was stopped."""
 
-    __slots__ = ("calls", "kind", "leaves", "name", "node", "nodes", "upstream")
+    __slots__ = ("calls", "form", "kind", "leaves", "name", "node", "nodes", "upstream")
 
     def __init__(self, kind: str, name: str, node: ast.AST, calls: tuple[ast.AST, ...]) -> None:
-        """`kind` says how it was stopped: detach, no_grad, data, item, argmax, rewrap."""
+        """`kind` says how it was stopped: detach, no_grad, data, item, argmax, rewrap; `form` what was cut."""
         self.kind = kind
         self.name = name
         self.node = node
         self.calls = calls
+        self.form = ""
         self.leaves: set[int] = set()
         self.nodes: set[int] = set()
         self.upstream: set[int] = set()
@@ -501,8 +502,16 @@ class Machine:
 
     def nearest_cut(self, cuts: frozenset[int]) -> frozenset[int]:
         """Of the cuts on the way to a value, the first of those that no other cut comes after."""
-        last = [c for c in cuts if not any(c in self.cuts[other].upstream for other in cuts if other != c)]
+        last = self.last_cuts(cuts)
         return frozenset({min(last)}) if last else frozenset()
+
+    def last_cuts(self, cuts: frozenset[int]) -> list[int]:
+        """Of the cuts on the way to a value, those that no other comes after; in a loop two may come after each other."""
+
+        def after(c: int, other: int) -> bool:
+            return c in self.cuts[other].upstream and other not in self.cuts[c].upstream
+
+        return [c for c in cuts if not any(after(c, other) for other in cuts if other != c)]
 
     def age(self, loop: Loop) -> None:
         """End an iteration: what was born in it is from now on "from an earlier iteration"."""

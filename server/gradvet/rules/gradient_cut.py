@@ -3,45 +3,23 @@
 from collections.abc import Iterator
 
 from gradvet.autograd.events import CutPath
-from gradvet.finding import Finding, Note, Severity, called_from, code
+from gradvet.finding import Finding, Severity, code, gravity, named, of_the_loss
 from gradvet.rules import rule
 
-_HOW = {
-    "detach": "`.detach()`",
-    "no_grad": "`torch.no_grad()`",
-    "data": "`.data`",
-    "rewrap": "the new tensor",
-    "nondiff": "an op without gradient",
-    "item": "the Python number",
-    "numpy": "the way through numpy",
-}
+_HOW = {"detach": "`.detach()`", "no_grad": "`torch.no_grad()`", "data": "`.data`"}
 
 
 @rule(CutPath, family="cut", severity=Severity.WARNING)
 def check(event: CutPath) -> Iterator[Finding]:
     """Report the cut that leaves parameters of an optimizer, or a term of the loss, without gradient."""
-    how = _HOW.get(event.kind, "this")
+    how = _HOW.get(event.kind)
+    if how is None:
+        return
+    preposition = "around" if event.kind == "no_grad" else "after"
+    subject = f" {preposition} {code(event.subject)}" if event.subject is not None else ""
     if event.term:
-        after = f" {_preposition(event)} {code(event.subject)}" if event.subject is not None else ""
-        message = (
-            f"{how}{after} makes {event.result or 'this term'} a constant in the loss: it adds no gradient"
-        )
-        notes: tuple[Note, ...] = (Note("loss", f"the term has no effect in {code(event.loss)}", event.loss),)
+        term = event.result or "this term"
+        message = f"{how}{subject} makes {term} a constant in the loss: it adds no gradient"
     else:
-        lost = ", ".join(f"{name}" for name in event.leaves[:4]) + (", ..." if len(event.leaves) > 4 else "")  # noqa: PLR2004
-        subject = f" {_preposition(event)} {code(event.subject)}" if event.subject is not None else ""
-        message = f"{how}{subject} cuts the only way for a gradient to {lost}"
-        notes = (Note("loss", f"{code(event.loss)} cannot reach them", event.loss),)
-    if event.owner is not None:
-        notes = (*notes, Note("owned", f"by the optimizer {code(event.owner)}", event.owner))
-    yield Finding(
-        event.node,
-        message,
-        (*notes, *called_from(event.calls)),
-        (),
-        Severity.ERROR if event.all_cut else None,
-    )
-
-
-def _preposition(event: CutPath) -> str:
-    return "around" if event.kind == "no_grad" else "after"
+        message = f"{how}{subject} cuts the only way for a gradient to {named(event.leaves)}"
+    yield Finding(event.node, message, of_the_loss(event), (), gravity(event))

@@ -7,6 +7,7 @@ from typing import Any
 
 from gradvet.autograd.graph import held_tensors, node_key, reachable, spoiled_key
 from gradvet.autograd.judging.calls import CallNotes
+from gradvet.autograd.judging.cut_notes import CutNotes
 from gradvet.autograd.judging.flags import FlagNotes
 from gradvet.autograd.judging.numpy_alias import NumpyNotes
 from gradvet.autograd.library.layers import is_module, members
@@ -15,6 +16,7 @@ from gradvet.autograd.library.tensors import in_forward
 from gradvet.autograd.machine import Loop, Machine
 from gradvet.autograd.memory.domain import GRAD, MAYBE, NO, YES, Node, Tensor
 from gradvet.autograd.memory.values import (
+    TRUE,
     Instance,
     Layer,
     Optimizer,
@@ -143,6 +145,7 @@ class Judge:
     leaf_names: dict[int, str] = field(default_factory=dict)
     spoilers: list[Any] = field(default_factory=list)
     changed: set[int] = field(default_factory=set)
+    cut_notes: CutNotes = field(default_factory=CutNotes)
     eval_sites: dict[int, dict[ast.AST, None]] = field(default_factory=dict)
     order: int = 0
     flags: FlagNotes = field(init=False)
@@ -157,7 +160,16 @@ class Judge:
 
     def noticed(self) -> bool:
         """Whether there is anything to judge."""
-        return bool(self.kept or self.modules or self.edits or self.data or self.losses_of or self.dead)
+        return bool(
+            self.kept
+            or self.modules
+            or self.edits
+            or self.data
+            or self.losses_of
+            or self.dead
+            or self.cut_notes.roots
+            or self.cut_notes.raising
+        )
 
     # -- told by the machine
 
@@ -165,6 +177,8 @@ class Judge:
         """`value` was put into `holder`; `how` is one of GROWING, or the name of an attribute."""
         m = self.machine
         content = m.cells.get(holder.address)
+        if how == "requires_grad" and value == TRUE:
+            self.cut_notes.flagged[holder.address & ~1] = site
         if (
             type(content) is Instance
             and m.classes[content.owner].is_module
@@ -211,9 +225,6 @@ class Judge:
         """A backward was run of a loss to which terms were added that these cuts make constants."""
         for cut in dead:
             self.dead.setdefault(cut, site)
-
-    def made_leaf(self, site: ast.AST, ref: Ref, state: Tensor) -> None:
-        """A computed value was made a leaf that requires grad."""
 
     def stepped(self, ref: Ref, content: Optimizer, site: ast.AST) -> None:
         """An optimizer made a step."""

@@ -173,7 +173,7 @@ def _numpy(m: Machine, name: str, call: Call) -> Value:
             continue  # torch refuses numpy's way of calling it for another reason
         for _, state in held_tensors(m, value):
             if state.requires_grad & YES:
-                cuts |= {m.cut("numpy", f"{short}()", call.node, state.leaves, state.nodes)}
+                cuts |= {m.cut("numpy", f"{short}()", call.node, state.leaves, state.nodes, cuts)}
         asking = asks_for_grad(m, value)
         if asking is None or not _takes_tensors(name, short):
             continue

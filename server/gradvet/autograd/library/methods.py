@@ -4,7 +4,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from gradvet.autograd.graph import backward, backward_event, held_tensors, opaque_inputs
+from gradvet.autograd.graph import backward, backward_event, held_tensors, opaque_inputs, unknown_cut
 from gradvet.autograd.knowledge.lookup import load
 from gradvet.autograd.library import arrays, custom_functions, forgotten, layers, tensors
 from gradvet.autograd.library.operations import Operand, made_in, tensor_like
@@ -331,15 +331,10 @@ def _is_item_of_loader(content: Opaque) -> bool:
 
 def _as_tensor_method(m: Machine, ref: Ref, content: Opaque, name: str, call: Call) -> Value:
     """A method that only tensors have, on something unknown: what it gives is known in part."""
-    inputs = opaque_inputs(m, ref)
     if name == "detach":
         if call.node in m.lone and not call.args:
-            forgotten.dropped(m, call.node, name, known=bool(inputs))
-        cuts = NOTHING
-        for state in inputs:
-            cuts |= state.cuts
-            if state.requires_grad & YES:
-                cuts |= {m.cut("detach", "detach()", call.node, state.leaves, state.nodes)}
+            forgotten.dropped(m, call.node, name, known=bool(opaque_inputs(m, ref)))
+        cuts = unknown_cut(m, ref, "detach", "detach()", call.node)
         own = frozenset({ref.address})
         made = tensor_like(m, call.node, "detach()")
         m.update(
@@ -348,12 +343,13 @@ def _as_tensor_method(m: Machine, ref: Ref, content: Opaque, name: str, call: Ca
         )
         return made
     if name == "item":
-        return Number("number")
+        return Number("number", unknown_cut(m, ref, "item", "item()", call.node))
     if name == "numpy":
         if m.judge is not None:
             m.judge.arrays.shares(frozenset({ref.address}))
         own = frozenset({ref.address})
-        return m.new(call.node, Array(own, alias=Alias("numpy", own, call.node)), "array")
+        cuts = unknown_cut(m, ref, "numpy", "numpy()", call.node)
+        return m.new(call.node, Array(own, cuts, Alias("numpy", own, call.node)), "array")
     if name == "argmax":
         return tensor_like(m, call.node, "argmax()", dtype=2)
     if name == "requires_grad_":
@@ -399,7 +395,7 @@ def _distribution(m: Machine, ref: Ref, content: Distribution, name: str, call: 
             for _, state in held_tensors(m, value):
                 cuts |= state.cuts
                 if state.requires_grad & YES:
-                    cuts |= {m.cut("sample", "sample()", call.node, state.leaves, state.nodes)}
+                    cuts |= {m.cut("sample", "sample()", call.node, state.leaves, state.nodes, cuts)}
         integer = known is not None and known.sample_dtype != "float"
         made = tensor_like(
             m, call.node, "sample()", dtype=2 if integer else FLOAT, view=MAYBE, inference=made_in(m)

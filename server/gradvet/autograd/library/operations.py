@@ -46,6 +46,7 @@ from gradvet.autograd.memory.values import (
 
 _TRUTH = {"always": YES, "maybe": MAYBE, "never": NO}
 MOST_ORIGINS = 4
+MOST_FACTORS = 4
 _DTYPES = {"float": FLOAT, "complex": FLOAT, "int": INTEGER, "bool": INTEGER, "maybe": FLOAT | INTEGER}
 _INTEGER_TYPES = frozenset(
     f"torch.{name}"
@@ -236,17 +237,31 @@ def scalar_cuts(m: Machine, site: ast.AST, words: str, operands: tuple[Operand, 
     for operand in operands:
         cuts |= operand.state.cuts
         if operand.state.requires_grad & YES:
-            cuts |= {m.cut("item", words, site, operand.state.leaves, operand.state.nodes)}
+            cuts |= {
+                m.cut("item", words, site, operand.state.leaves, operand.state.nodes, operand.state.cuts)
+            }
     return cuts
 
 
-def argument_cuts(inputs: Inputs) -> frozenset[int]:
+ON_UNKNOWN = "the result of an operator on something unknown"
+
+
+def argument_cuts(m: Machine, inputs: Inputs) -> frozenset[int]:
     """The cuts that plain numbers among the arguments carry."""
+    return frozenset[int]().union(*(number_cuts(m, value) for value in inputs.arguments.values()))
+
+
+def number_cuts(m: Machine, value: Value, depth: int = 0) -> frozenset[int]:
+    """The cuts of a number, also where something unknown was multiplied with it."""
     cuts = NOTHING
-    for value in inputs.arguments.values():
-        for atom in atoms(value):
-            if type(atom) is Number and atom.cuts:
-                cuts |= atom.cuts
+    for atom in atoms(value):
+        if type(atom) is Number:
+            cuts |= atom.cuts
+        elif type(atom) is Ref and depth < MOST_FACTORS:
+            content = m.cells.get(atom.address)
+            if type(content) is Opaque and content.reason == ON_UNKNOWN:
+                for part in content.inputs:
+                    cuts |= number_cuts(m, part, depth + 1)
     return cuts
 
 
@@ -366,7 +381,7 @@ def computed(
     out: Output | None = None,
 ) -> Tensor:
     """The state of a tensor that an op has just made, and its node in the graph."""
-    cuts = argument_cuts(inputs)
+    cuts = argument_cuts(m, inputs)
     assumes: frozenset[str] = frozenset()
     leaves = NOTHING
     for operand in inputs.operands:
@@ -375,7 +390,9 @@ def computed(
         leaves |= operand.state.leaves
         assumes |= operand.state.assumes
     stopped = [o.state for o in inputs.operands if o.state.requires_grad & YES]
-    if granted == NO and stopped:
+    if op is not None and op.name.endswith("_like"):
+        cuts = NOTHING  # it takes the shape and none of the values
+    elif granted == NO and stopped:
         kind = "no_grad" if m.mode != GRAD and (out is None or out.grad != "never") else "nondiff"
         behind = frozenset().union(*(s.leaves for s in stopped))
         nodes = frozenset().union(*(s.nodes for s in stopped))
@@ -400,8 +417,14 @@ def computed(
     names: frozenset[str | None] = frozenset(fn) or frozenset({ANY_FN})
     saved, keeps = _saved(m, address, op, inputs)
     add_node(m, address, words, site, [o.state for o in through], saved, keeps)
+    if (
+        op is not None
+        and m.judge is not None
+        and any(op.no_backward.get(o.parameter) == "always" for o in through)
+    ):
+        m.judge.cut_notes.no_backward.add(site)
     if out is not None and out.zero:
-        cuts |= {m.cut("zero", words, site, leaves, NOTHING)}
+        cuts |= {m.cut("zero", words, site, leaves, NOTHING, cuts)}
         leaves = NOTHING
     return Tensor(
         requires_grad=granted,
@@ -433,11 +456,17 @@ def _dead(m: Machine, words: str, inputs: Inputs) -> frozenset[int]:
             state = operand.state
             if state.requires_grad == YES:
                 dead |= state.dead
+                if not state.leaves and not state.assumes:
+                    dead |= m.nearest_cut(frozenset(c for c in state.cuts if m.cuts[c].kind == "zero"))
             elif state.requires_grad == NO:
                 dead |= m.nearest_cut(state.cuts)
-        dead |= m.nearest_cut(argument_cuts(inputs))
+            else:
+                dead |= state.dead
+        dead |= m.nearest_cut(argument_cuts(m, inputs))
     elif len(inputs.operands) == 1:
-        dead = inputs.operands[0].state.dead
+        state = inputs.operands[0].state
+        # A weight of which nothing is known makes of a constant no more than a constant that is weighted.
+        dead = state.dead if state.requires_grad != NO else m.nearest_cut(state.cuts)
     return dead
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from functools import partial
 
 from gradvet.autograd.events import ToNumpy
-from gradvet.autograd.graph import backward, held_tensors
+from gradvet.autograd.graph import backward, held_tensors, unknown_cut
 from gradvet.autograd.knowledge.lookup import Op, load
 from gradvet.autograd.library import flags, forgotten
 from gradvet.autograd.library.operations import Inputs as OpInputs
@@ -128,6 +128,8 @@ def _grad(m: Machine, value: Value, node: ast.AST) -> Value:
     """`.grad`: a tensor without a graph that belongs to its leaf."""
     found: list[Value] = []
     for ref, state in m.tensors(value):
+        if m.judge is not None:
+            m.judge.cut_notes.gradient_wanted(ref.address)
         key = (ref.address, "grad")
         cell = m.cells.get(key)
         if cell is None and (m.alone or state.assumes):
@@ -185,14 +187,15 @@ def set_requires_grad(m: Machine, value: Value, flag: Value, node: ast.AST) -> N
         if state.is_leaf == NO and wanted & YES:
             continue
         leaves = frozenset({ref.address}) if wanted & YES else NOTHING
-        if wanted & YES and state.requires_grad == NO and m.judge is not None:
-            m.judge.made_leaf(node, ref, state)
+        forced = made_leaf(m, node, ref, state) if wanted == YES and state.requires_grad == NO else NOTHING
 
-        def change(t: object, leaves: frozenset[int] = leaves) -> object:
+        def change(t: object, leaves: frozenset[int] = leaves, forced: frozenset[int] = forced) -> object:
             if type(t) is not Tensor:
                 return t
             if wanted == YES:
                 return t._replace(
+                    cuts=t.cuts | forced,
+                    dead=forced,
                     requires_grad=YES,
                     leaves=leaves,
                     dtype=FLOAT,
@@ -210,6 +213,18 @@ def set_requires_grad(m: Machine, value: Value, flag: Value, node: ast.AST) -> N
         m.update(target, change)
         if wanted & YES and state.requires_grad == NO and ref.address in state.storage:
             _ask_of_views(m, ref, state, wanted, leaves)
+
+
+def made_leaf(m: Machine, site: ast.AST, ref: Ref, state: Tensor) -> frozenset[int]:
+    """A value whose graph was cut is made a leaf that requires grad: the cut that stands for it, if there is one."""
+    if not state.cuts:
+        return NOTHING
+    leaves = frozenset[int]().union(*(m.cuts[number].leaves for number in state.cuts))
+    nodes = frozenset[int]().union(*(m.cuts[number].nodes for number in state.cuts))
+    number = m.cut("forced", "requires_grad", site, leaves, nodes, state.cuts)
+    if m.judge is not None:
+        m.judge.cut_notes.made_leaf(ref.address, number)
+    return frozenset({number})
 
 
 def _ask_of_views(m: Machine, base: Ref, state: Tensor, wanted: int, leaves: frozenset[int]) -> None:
@@ -429,7 +444,7 @@ def _detach(m: Machine, receiver: Value, state: Tensor, call: MethodCall) -> Val
 def _detach_in_place(m: Machine, receiver: Value, state: Tensor, call: MethodCall) -> Value:
     cuts = state.cuts
     if state.requires_grad & YES:
-        cuts |= {m.cut("detach", "detach_()", call.node, state.leaves, state.nodes)}
+        cuts |= {m.cut("detach", "detach_()", call.node, state.leaves, state.nodes, cuts)}
 
     def change(t: object) -> object:
         if type(t) is not Tensor:
@@ -495,7 +510,7 @@ def array_of(m: Machine, node: ast.AST, value: Value, state: Tensor) -> Ref:
     """The numpy array of a tensor."""
     cuts = state.cuts
     if state.requires_grad & YES:
-        cuts |= {m.cut("numpy", "numpy()", node, state.leaves, state.nodes)}
+        cuts |= {m.cut("numpy", "numpy()", node, state.leaves, state.nodes, cuts)}
     source = frozenset(ref.address for ref, _ in m.tensors(value))
     if m.judge is not None:
         m.judge.arrays.shares(state.storage)
@@ -584,7 +599,9 @@ def rewrapped(m: Machine, site: ast.AST, source: Value, words: str, keywords: di
             nodes |= state.nodes
     cuts |= numbers_in(m, source)
     if nodes or behind:
-        cuts |= {m.cut("rewrap", words, site, behind, nodes)}
+        number = m.cut("rewrap", words, site, behind, nodes, cuts)
+        m.cuts[number].form = _made_of(m, source)
+        cuts |= {number}
     dtype = FLOAT | INTEGER
     if held and all(state.dtype == FLOAT for _, state in held):
         dtype = FLOAT
@@ -592,9 +609,30 @@ def rewrapped(m: Machine, site: ast.AST, source: Value, words: str, keywords: di
     if wanted is not None:
         dtype = load_dtype(wanted, dtype)
     ref = factory(m, site, words, dtype, keywords)
+    if (
+        type(m.cells.get(getattr(source, "address", -1))) is Opaque
+        and m.cells[ref.address].requires_grad == YES
+    ):
+        cuts |= unknown_cut(m, source, "rewrap", words, site)
     if cuts:
         m.update(ref, lambda t: t._replace(cuts=cuts))
+        if m.cells[ref.address].requires_grad == YES:
+            forced = made_leaf(m, site, ref, m.cells[ref.address])
+            m.update(ref, lambda t: t._replace(cuts=cuts | forced, dead=forced))
     return ref
+
+
+def _made_of(m: Machine, source: Value) -> str:
+    """What a new tensor is made of: a tensor, nothing but tensors in a row, or something else."""
+    if m.tensor(source) is not None:
+        return "tensor"
+    content = m.cells.get(getattr(source, "address", -1))
+    parts: list[Value] = []
+    if type(source) is Tuple:
+        parts = list(source.items)
+    elif type(content) is Sequence:
+        parts = [v for v in (*(content.items or ()), content.rest) if v is not None]
+    return "tensors" if parts and all(m.tensor(part) is not None for part in parts) else "mixed"
 
 
 def load_dtype(wanted: Value | None, otherwise: int) -> int:

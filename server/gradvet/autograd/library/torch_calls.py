@@ -2,12 +2,20 @@
 
 import ast
 
-from gradvet.autograd.graph import add_node, backward, backward_event, free, held_tensors, saves_graph
+from gradvet.autograd.graph import (
+    add_node,
+    backward,
+    backward_event,
+    free,
+    held_tensors,
+    saves_graph,
+    unknown_cut,
+)
 from gradvet.autograd.knowledge.lookup import load
 from gradvet.autograd.library.arrays import array_in
 from gradvet.autograd.library.externals import handles
 from gradvet.autograd.library.operations import made_in, perform, tensor_like
-from gradvet.autograd.library.tensors import combined, numbers_in, rewrapped
+from gradvet.autograd.library.tensors import combined, made_leaf, numbers_in, rewrapped
 from gradvet.autograd.machine import MODE, MODE_SETTER, Machine
 from gradvet.autograd.memory.domain import (
     ANY_FN,
@@ -157,7 +165,13 @@ def _autograd_grad(m: Machine, name: str, call: Call) -> Value:
         if state.requires_grad & YES:
             free(m, state.nodes, certain=len(states) == 1 and state.requires_grad == YES, keep=keeps)
     if m.judge is not None:
-        m.judge.reached(leaves, cuts if leaves else NOTHING, call.node)
+        asked = held_tensors(m, inputs)
+        # Only what is asked for gets a gradient here; what the way leads through may still get none.
+        wanted = NOTHING if asked else leaves
+        for ref, state in asked:
+            wanted |= leaves & state.leaves
+            m.judge.cut_notes.gradient_wanted(ref.address)
+        m.judge.reached(wanted, cuts if leaves else NOTHING, call.node)
     if states and all(state.requires_grad == NO for state in states):
         m.emit(backward_event(m, call.node, states[0]._replace(cuts=cuts), "autograd.grad()"))
     items = items_of(m, inputs)
@@ -174,7 +188,7 @@ def _autograd_grad(m: Machine, name: str, call: Call) -> Value:
         if granted & YES:
             add_node(m, address, "grad()", call.node, states, before=nodes)
         elif leaves:
-            cuts |= {m.cut("grad", "autograd.grad()", call.node, leaves, nodes)}
+            cuts |= {m.cut("grad", "autograd.grad()", call.node, leaves, nodes, cuts)}
         m.place(
             address,
             Tensor(
@@ -277,6 +291,10 @@ def _variable(m: Machine, name: str, call: Call) -> Value:
     source = call.argument(0, "data")
     state = m.tensor(source) if source is not None else None
     flag = call.argument(1, "requires_grad")
+    unknown = m.cells.get(getattr(source, "address", -1))
+    if type(unknown) is Opaque and flag == TRUE:
+        cuts = unknown_cut(m, source, "rewrap", "Variable()", call.node)
+        return _leaf(m, call.node, "Variable()", Tensor(), flag, cuts, default=NO)
     if state is None or source is None:
         return (
             source
@@ -285,7 +303,7 @@ def _variable(m: Machine, name: str, call: Call) -> Value:
         )
     cuts = state.cuts
     if state.requires_grad & YES and state.is_leaf != YES:
-        cuts |= {m.cut("rewrap", "Variable()", call.node, state.leaves, state.nodes)}
+        cuts |= {m.cut("rewrap", "Variable()", call.node, state.leaves, state.nodes, cuts)}
     return _leaf(m, call.node, "Variable()", state, flag, cuts, default=NO)
 
 
@@ -313,6 +331,9 @@ def _leaf(
             inference=state.inference,
         ),
     )
+    if granted == YES and cuts:
+        forced = made_leaf(m, site, Ref(address), m.cells[address])
+        m.update(Ref(address), lambda t: t._replace(cuts=cuts | forced, dead=forced))
     return Ref(address)
 
 
@@ -323,7 +344,7 @@ def _parameter(m: Machine, name: str, call: Call) -> Value:
     state = m.tensor(source) if source is not None else None
     cuts = state.cuts if state is not None else NOTHING
     if state is not None and state.requires_grad & YES and state.is_leaf != YES:
-        cuts |= {m.cut("rewrap", "nn.Parameter()", call.node, state.leaves, state.nodes)}
+        cuts |= {m.cut("rewrap", "nn.Parameter()", call.node, state.leaves, state.nodes, cuts)}
     default = NO if name.endswith("Buffer") else YES
     ref = _leaf(
         m, call.node, "nn.Parameter", state if state is not None else Tensor(), flag, cuts, default=default

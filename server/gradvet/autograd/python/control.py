@@ -108,20 +108,20 @@ def is_instance(m: Machine, atom: Value, classes: tuple[Value, ...]) -> int:
             case Dict():
                 return YES if "builtins.dict" in names else MAYBE
             case Layer(name=name):
-                return (
-                    YES
-                    if name in names or "torch.nn.Module" in names
-                    else NO
-                    if name and known_names
-                    else MAYBE
-                )
+                if name in names or "torch.nn.Module" in names:
+                    return YES
+                own = all(type(c) is Class for c in classes if type(c) is not External)
+                bases = any(known.rpartition(".")[2].startswith("_") for known in names)
+                return NO if name and own and not bases else MAYBE  # `_BatchNorm` is a base of several
             case Instance(owner=owner):
                 for c in classes:
                     if type(c) is Class and c.address in m.classes[owner].order:
                         return YES
                 if "torch.nn.Module" in names and m.classes[owner].is_module:
                     return YES
-                return NO if known_names and not (names & m.classes[owner].external) else MAYBE
+                info = m.classes[owner]
+                own = all(type(c) is Class for c in classes if type(c) is not External)
+                return NO if own and not info.unknown_base and not names & info.external else MAYBE
     return MAYBE
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from gradvet.autograd.knowledge.lookup import load
 from gradvet.autograd.library import arrays, forgotten
-from gradvet.autograd.library.operations import Operand, perform, scalar_cuts
+from gradvet.autograd.library.operations import ON_UNKNOWN, Operand, perform, scalar_cuts
 from gradvet.autograd.library.tensors import combined, to_numpy
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import NOTHING, Tensor
@@ -153,7 +153,7 @@ def binary(m: Machine, node: ast.AST, op: ast.operator, left: Value, right: Valu
         return Text()
     if type(left) is External or type(left) is Function:
         return Unknown("an operator on a function or type")
-    return m.unknown(node, "the result of an operator on something unknown", (left, right), "binary")
+    return m.unknown(node, ON_UNKNOWN, (left, right), "binary")
 
 
 def _each_pair(m: Machine, node: ast.AST, op: ast.operator, left: Value, right: Value) -> Value:
@@ -244,7 +244,7 @@ def unary(m: Machine, node: ast.AST, op: ast.unaryop, value: Value) -> Value:
         return value
     if type(value) is Union:
         return join_all([unary(m, node, op, group) for group in _groups(m, value)])
-    return m.unknown(node, "the result of an operator on something unknown", (value,), "unary")
+    return m.unknown(node, ON_UNKNOWN, (value,), "unary")
 
 
 def compare(m: Machine, node: ast.AST, op: ast.cmpop, left: Value, right: Value) -> Value:

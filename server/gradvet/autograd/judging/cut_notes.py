@@ -1,0 +1,49 @@
+"""What the run notes about cuts and forced leaves, for a judgement at its end."""
+
+import ast
+from dataclasses import dataclass, field
+
+from gradvet.autograd.memory.domain import YES, Node, Tensor
+
+
+@dataclass(slots=True)
+class CutNotes:
+    """Leaves that were made of computed values, and what backwards found on their way.
+
+    `forced` are such leaves with the cut that stands for them; `flagged` unknown things whose
+    `requires_grad` was set, and where; `wanted` leaves whose gradient is read; `roots` backwards that
+    reach nothing but forced leaves, `alone` those from such a leaf itself. `no_backward` are ops that
+    torch records and cannot run backward, `raising` those that a backward came to.
+    """
+
+    forced: dict[int, int] = field(default_factory=dict)
+    flagged: dict[int, ast.AST] = field(default_factory=dict)
+    wanted: set[int] = field(default_factory=set)
+    roots: dict[int, tuple[ast.AST, frozenset[int]]] = field(default_factory=dict)
+    alone: set[ast.AST] = field(default_factory=set)
+    no_backward: set[ast.AST] = field(default_factory=set)
+    raising: dict[ast.AST, ast.AST] = field(default_factory=dict)
+
+    def made_leaf(self, leaf: int, cut: int) -> None:
+        """A computed value was made a leaf that requires grad; `cut` stands for the place."""
+        self.forced[leaf & ~1] = cut
+
+    def gradient_wanted(self, leaf: int) -> None:
+        """The gradient of a leaf was read or asked for."""
+        self.wanted.add(leaf & ~1)
+
+    def rooted(self, root: Tensor, site: ast.AST, nodes: dict[int, Node]) -> None:
+        """A backward began here and visited these nodes; it may reach nothing but leaves made of computed values."""
+        if self.no_backward and root.requires_grad == YES:
+            for node in nodes.values():
+                if node.node in self.no_backward:
+                    self.raising.setdefault(node.node, site)
+        leaves = frozenset(leaf & ~1 for leaf in root.leaves)
+        if not leaves or not leaves <= self.forced.keys():
+            return
+        cuts = {self.forced[leaf] for leaf in leaves}
+        if root.is_leaf == YES:
+            self.alone.add(site)
+        if root.is_leaf == YES or cuts <= root.dead:
+            for cut in cuts:
+                self.roots.setdefault(cut, (site, leaves))

@@ -1,0 +1,200 @@
+"""Which cuts on the way to a loss are faults: those that leave parameters, or a term of the loss, without gradient."""
+
+import ast
+
+from gradvet.autograd.events import CutPath, NoBackward
+from gradvet.autograd.judging.judge import Judge
+from gradvet.autograd.library.layers import members
+from gradvet.autograd.machine import CutInfo, Machine
+from gradvet.autograd.memory.domain import YES, Tensor
+from gradvet.autograd.memory.values import Instance, Layer, Ref
+
+Parents = dict[ast.AST, ast.AST]
+
+KINDS = (
+    "forced", "rewrap", "item", "numpy", "grad", "sample", "checkpoint", "collective",
+    "data", "detach", "no_grad", "nondiff", "zero",
+)  # fmt: skip
+"""The kinds of cuts, those first that are seldom meant: where several hide a leaf, one of them is told."""
+
+
+def cut_paths(m: Machine, judge: Judge, parents: Parents) -> None:
+    """Emit the cuts that are faults, each once."""
+    told = _hacks(m, judge, parents)
+    told |= _lost_leaves(m, judge, parents, told)
+    _dead_terms(m, judge, parents, told)
+    for node, loss in judge.cut_notes.raising.items():
+        m.emit(NoBackward(node, m.calls_of.get(node, ()), loss))
+
+
+def _rank(m: Machine, number: int) -> tuple[int, int]:
+    kind = m.cuts[number].kind
+    return (KINDS.index(kind) if kind in KINDS else len(KINDS), number)
+
+
+def _hacks(m: Machine, judge: Judge, parents: Parents) -> set[int]:
+    """Backwards from computed values that were made leaves: they reach nothing that trains."""
+    told = set[int]()
+    owned = {leaf & ~1 for _, optimizer, _ in judge.optimizers for leaf in optimizer.owns}
+    for number, (loss, reached) in judge.cut_notes.roots.items():
+        info = m.cuts[number]
+        if reached & (judge.cut_notes.wanted | owned) or not (info.leaves or loss in judge.cut_notes.alone):
+            continue  # the new leaf is what is wanted: an attack, a latent code, the gradient of a part
+        told |= {number, *info.upstream}
+        _tell(
+            m, judge, parents, number, loss, {leaf for leaf in info.leaves if _trains(m, leaf)}, all_cut=True
+        )
+    return told
+
+
+def _lost_leaves(m: Machine, judge: Judge, parents: Parents, before: set[int]) -> set[int]:
+    """Leaves that an optimizer owns, that no backward reached, and that a cut on the way to a loss hides."""
+    done = set[int]()
+    for _, optimizer, owner in judge.optimizers:
+        owns = {leaf for leaf in optimizer.owns if judge.losses_of.get(leaf)}
+        missed = {leaf for leaf in owns if leaf not in judge.reached_leaves and _trains(m, leaf)}
+        told: set[int] = set()
+        losses = {loss: None for leaf in missed for loss in judge.losses_of[leaf]}
+        pairs = [(number, loss) for loss in losses for number in judge.cuts_of.get(loss, ())]
+        for number, loss in sorted(pairs, key=lambda pair: _rank(m, pair[0])):
+            info = m.cuts[number]
+            hidden = missed & info.leaves
+            if number in before:
+                told |= hidden
+            if not hidden or number in done or number in before or info.kind not in KINDS or hidden <= told:
+                continue
+            if info.kind == "no_grad" and _freezes(m, judge, info.node, hidden, parents):
+                continue
+            told |= hidden
+            done |= {number, *(info.upstream if info.kind == "forced" else ())}
+            all_cut = bool(owns) and owns <= missed
+            _tell(m, judge, parents, number, loss, hidden, owner=owner, all_cut=all_cut)
+    return done
+
+
+def _dead_terms(m: Machine, judge: Judge, parents: Parents, told: set[int]) -> None:
+    """Terms of a loss that these cuts make constants, though what is behind them is trained."""
+    trained = frozenset[int]().union(*(optimizer.owns for _, optimizer, _ in judge.optimizers))
+    trained |= {leaf for leaf in judge.reached_leaves if _is_parameter(m, leaf)}
+    for number, loss in judge.dead.items():
+        info = m.cuts[number]
+        if number in told or info.kind not in KINDS or not info.leaves & trained:
+            continue
+        told |= {number, *(info.upstream if info.kind == "forced" else ())}
+        _tell(m, judge, parents, number, loss, info.leaves & trained, term=True)
+
+
+def _tell(
+    m: Machine,
+    judge: Judge,
+    parents: Parents,
+    number: int,
+    loss: ast.AST,
+    hidden: set[int],
+    *,
+    owner: ast.AST | None = None,
+    all_cut: bool = False,
+    term: bool = False,
+) -> None:
+    """Emit one cut with the leaves that it hides from a loss."""
+    info = m.cuts[number]
+    names, assumes = _names(m, judge, hidden)
+    m.emit(
+        CutPath(
+            info.node,
+            info.calls,
+            info.kind,
+            info.name,
+            () if term else names,
+            loss,
+            owner,
+            all_cut,
+            cut_subject(info.node, parents),
+            term,
+            _result(info.node, parents) if term else "",
+            _causes(m, info),
+            info.form,
+            assumes,
+        )
+    )
+
+
+def _names(m: Machine, judge: Judge, leaves: set[int]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What leaves are called, and what is assumed of them."""
+    names = {judge.leaf_names.get(leaf) or _leaf_name(m, leaf) for leaf in leaves}
+    states = [m.cells.get(leaf) for leaf in leaves]
+    assumed = [state.assumes for state in states if type(state) is Tensor]
+    sure = not assumed or any(not words for words in assumed)
+    return tuple(sorted(names)), () if sure else tuple(sorted(frozenset[str]().union(*assumed)))
+
+
+def _causes(m: Machine, info: CutInfo) -> tuple[ast.AST, ...]:
+    """Where the graph had been lost before a value was made a leaf."""
+    if info.kind != "forced":
+        return ()
+    return tuple(
+        m.cuts[number].node for number in sorted(info.upstream) if m.cuts[number].node is not info.node
+    )
+
+
+def _result(node: ast.AST, parents: Parents) -> str:
+    """The name that is given to what a statement computes."""
+    while not isinstance(node, ast.stmt) and node in parents:
+        node = parents[node]
+    if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+        return f"`{node.targets[0].id}`"
+    return ""
+
+
+def _freezes(m: Machine, judge: Judge, node: ast.AST, hidden: set[int], parents: Parents) -> bool:
+    """Whether a `with torch.no_grad()` covers whole submodules as they were made: a way to freeze them."""
+    if not isinstance(parents.get(node), ast.withitem):
+        return False
+    covered: set[int] = set()
+    called = judge.under.get(node, set())
+    for address, content in m.cells.items():
+        if type(address) is not int or type(content) not in (Instance, Layer) or address & ~1 not in called:
+            continue
+        found = members(m, Ref(address))
+        leaves = {ref.address for _, ref in found.parameters}
+        if not leaves or not leaves <= hidden:
+            continue
+        if any(ref.address & ~1 in judge.changed and members(m, ref).parameters for _, ref in found.modules):
+            return False
+        covered |= leaves
+    return hidden <= covered
+
+
+def cut_subject(node: ast.AST, parents: Parents) -> ast.AST | None:
+    """What is cut: a method's receiver, a function's argument, or the first statement that runs without grad mode."""
+    item = parents.get(node)
+    block = parents.get(item) if isinstance(item, ast.withitem) else item
+    if isinstance(block, (ast.With, ast.AsyncWith)) or (
+        isinstance(block, ast.FunctionDef) and node in block.decorator_list
+    ):
+        return block.body[0]
+    match node:
+        case ast.Call(func=ast.Attribute(value=receiver), args=[]):
+            return receiver
+        case ast.Call(args=[first, *_]):
+            return first
+        case ast.Attribute(value=receiver):
+            return receiver
+        case ast.Compare(left=left) | ast.BinOp(left=left):
+            return left
+    return None
+
+
+def _trains(m: Machine, leaf: int) -> bool:
+    state = m.cells.get(leaf)
+    return type(state) is Tensor and state.requires_grad == YES
+
+
+def _is_parameter(m: Machine, leaf: int) -> bool:
+    state = m.cells.get(leaf)
+    return type(state) is Tensor and bool(state.parameter & YES)
+
+
+def _leaf_name(m: Machine, leaf: int) -> str:
+    state = m.cells.get(leaf)
+    return state.origin.text if type(state) is Tensor and state.origin is not None else "a parameter"
