@@ -46,7 +46,7 @@ class ModeDecorator(Event):
 
 @dataclass(frozen=True, slots=True)
 class Backward(Event):
-    """A backward from `root` in grad mode `mode`; `freed` are the nodes it reached that were freed before.
+    """A backward from `root` in grad mode `mode`.
 
     `source` is the expression of the root, `cuts` are the places where the way from it was stopped.
     """
@@ -55,7 +55,6 @@ class Backward(Event):
     mode: int
     how: str
     retains: bool
-    freed: tuple[ast.AST, ...]
     source: ast.expr | None
     cuts: "tuple[Cut, ...]"
 
@@ -191,3 +190,73 @@ class NoBackward(Event):
     """An op that torch records and has no backward for, on the way of a backward (`loss`)."""
 
     loss: ast.AST
+
+
+@dataclass(frozen=True, slots=True)
+class LeafChanged(Event):
+    """A leaf that requires grad is changed in place while autograd records; or a view of it is (`is_view`).
+
+    `asks` is whether what is written requires grad itself.
+    """
+
+    tensor: Tensor
+    leaf: Tensor
+    target: ast.expr | None
+    how: str
+    is_view: bool
+    asks: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SavedChanged(Event):
+    """A tensor that an op saved is changed in place before the backward that needs it.
+
+    `root` is where that backward starts, `backward` its call, or None when the caller will run it;
+    `how` is what changes it, and `step()` when an optimizer does; `saver` the op that saved it; `maker`
+    where the module was made that works in place; `alone` whether only one name holds the tensor, or a
+    view of it; `plain` whether the method has a twin that is not in place.
+    """
+
+    root: Tensor
+    tensor: Tensor
+    target: ast.expr | None
+    how: str
+    saver: ast.AST
+    backward: ast.AST | None
+    maker: ast.AST | None
+    alone: bool
+    plain: bool
+
+
+@dataclass(frozen=True, slots=True)
+class GraphFreed(Event):
+    """A backward goes through nodes that another has freed.
+
+    `freed_by` is that other backward, `shared` what made the nearest of them; `whole` whether the
+    loss itself was gone through before, `again` whether it is the same call once more, in a loop, and
+    `total` whether the loss is a sum that still holds what an earlier iteration added.
+    """
+
+    root: Tensor
+    freed_by: ast.AST
+    shared: ast.AST
+    whole: bool
+    again: bool
+    total: bool
+
+
+@dataclass(frozen=True, slots=True)
+class StateCarried(Event):
+    """A backward goes through the graph of an earlier iteration, which `names` carried into this one.
+
+    `bindings` are where those names are given their values that are local ones; `parts` is for each
+    name the length of the tuple that it holds (0 for a tensor). `kept` is whether the graphs are all
+    retained, so that nothing raises and everything grows.
+    """
+
+    root: Tensor
+    names: tuple[str, ...]
+    backward: ast.AST
+    bindings: tuple[ast.AST, ...]
+    parts: tuple[int, ...]
+    kept: bool

@@ -23,6 +23,8 @@ from gradvet.autograd.memory.values import (
 
 MOST_NODES = 4000
 MOST_DEEP = 6
+MOST_ALTERNATIVES = 6
+MOST_BEHIND = 24
 
 
 def node_key(address: int) -> tuple[int, str]:
@@ -40,32 +42,92 @@ def spoiled_key(address: int) -> tuple[int, str]:
     return (address, "#spoiled")
 
 
+def changed_key(address: int) -> tuple[int, str]:
+    """The cell that holds the changes (a bit set) of what a node has saved that the version counter tells of."""
+    return (address, "#changed")
+
+
 def add_node(
     m: Machine,
     address: int,
     name: str,
     site: ast.AST,
     inputs: Iterable[Tensor],
-    saved: frozenset[tuple[int, int]] = frozenset(),
+    saved: frozenset[int] = NOTHING,
     keeps: int = MAYBE,
     before: frozenset[int] = NOTHING,
+    *,
+    all_known: bool = True,
 ) -> None:
-    """Make the node of an op. `before` are nodes that it follows besides those of its inputs."""
+    """Make the node of an op. `before` are nodes that it follows besides those of its inputs.
+
+    `all_known` is False when something unknown among its arguments may be an input too.
+    """
     nodes, leaves = before, NOTHING
-    for state in inputs:
+    asking = [state for state in inputs if state.requires_grad & YES]
+    for state in asking:
         nodes = nodes | state.nodes if state.nodes else nodes
-        if state.is_leaf & YES and state.requires_grad & YES:
+        if state.is_leaf & YES:
             leaves = leaves | state.leaves
     m.calls_of[site] = m.where()
     m.made_nodes += 1
     key = node_key(address)
-    node = Node(name, site, nodes, leaves, saved, NO, keeps)
+    node = Node(name, site, nodes, leaves, saved, NO, keeps, _sure(m, asking, all_known=all_known))
+    if m.judge is not None:
+        m.judge.walks.made(address, node)
     if m.loops:
         m.loops[-1].allocs.add(address)
     old = m.cells.get(key)
-    m.store.set(key, node if old is None or not nodes & {address} else m.store.union((old, node)))
-    if spoiled_key(address) in m.cells:
-        m.store.set(spoiled_key(address), None)
+    if old is not None and address in nodes:  # made again on top of itself
+        again = node.sure - {address} | old.sure if address in node.sure else node.sure
+        node = m.store.union((old, node._replace(sure=again)))
+    m.store.set(key, node)
+    for storage in saved:
+        m.saved_by.setdefault(storage & ~1, set()).add(address & ~1)
+    for part in (spoiled_key(address), changed_key(address)):
+        if part in m.cells:
+            m.store.set(part, None)
+
+
+def _sure(m: Machine, asking: list[Tensor], *, all_known: bool) -> frozenset[int]:
+    """The nodes that a backward through a node surely visits.
+
+    Those of inputs that require grad; and when only one input may, it does, or there were no node.
+    """
+    only = all_known and len(asking) == 1
+    return NOTHING.union(*(sure_nodes(m, s) for s in asking if only or s.requires_grad == YES))
+
+
+def sure_nodes(m: Machine, state: Tensor) -> frozenset[int]:
+    """Of the nodes that may have made a tensor, those that a backward from it visits whichever it was.
+
+    None when the tensor may be a leaf.
+    """
+    computed = state.is_leaf == NO or (state.requires_grad == MAYBE and state.parameter == NO)
+    if not computed:
+        return NOTHING
+    if len(state.nodes) <= 1:
+        return state.nodes
+    if len(state.nodes) > MOST_ALTERNATIVES:
+        return NOTHING
+    common = NOTHING
+    for number, address in enumerate(state.nodes):
+        behind = _surely_behind(m, address)
+        common = behind if number == 0 else common & behind
+    return common & state.nodes or common
+
+
+def _surely_behind(m: Machine, address: int) -> frozenset[int]:
+    """A node and the nearest of those that a backward through it must visit."""
+    found = {address: None}
+    queue = [address]
+    for at in queue:
+        node = m.cells.get(node_key(at))
+        if type(node) is Node and len(found) < MOST_BEHIND:
+            new = [inner for inner in node.sure if inner not in found]
+            found.update(dict.fromkeys(new))
+            queue += new
+    return frozenset(found)
 
 
 def reachable(m: Machine, roots: frozenset[int]) -> dict[int, Node]:
@@ -86,27 +148,67 @@ def reachable(m: Machine, roots: frozenset[int]) -> dict[int, Node]:
 def saves_graph(m: Machine, roots: frozenset[int]) -> bool:
     """Whether a gradient from here surely has a graph of its own: some op saved a tensor that requires grad."""
     for node in reachable(m, roots).values():
-        for storage, _ in node.saved:
+        for storage in node.saved:
             state = m.cells.get(storage)
             if type(state) is Tensor and state.requires_grad == YES:
                 return True
     return False
 
 
-def free(m: Machine, roots: frozenset[int], *, certain: bool, keep: bool) -> dict[int, Node]:
-    """Let a backward pass through: the nodes it visits are freed unless they are kept."""
-    found = reachable(m, roots)
+def surely_reached(m: Machine, found: dict[int, Node], root: Tensor) -> list[int]:
+    """Of the nodes that a backward from here may visit, those that it must, nearest first."""
+    reached: dict[int, None] = dict.fromkeys(sorted(sure_nodes(m, root) & found.keys()))
+    queue = list(reached)
+    for address in queue:
+        new = [at for at in sorted(found[address].sure) if at in found and at not in reached]
+        reached.update(dict.fromkeys(new))
+        queue.extend(new)
+    return queue
+
+
+def leading_to(found: dict[int, Node], inputs: list[Tensor]) -> dict[int, Node]:
+    """Of some nodes, those that a gradient for these inputs runs through: `autograd.grad` visits no others."""
+    nodes = NOTHING.union(*(state.nodes for state in inputs))
+    leaves = NOTHING.union(*(state.leaves for state in inputs if state.is_leaf & YES))
+    users: dict[int, list[int]] = {}
+    for address, node in found.items():
+        for at in node.inputs:
+            users.setdefault(at, []).append(address)
+    wanted: dict[int, None] = {}
+    queue = [at for at, node in found.items() if node.leaves & leaves or node.inputs & nodes]
+    while queue:
+        address = queue.pop()
+        if address not in wanted:
+            wanted[address] = None
+            queue += users.get(address, ())
+    return {address: node for address, node in found.items() if address in wanted}
+
+
+def free(
+    m: Machine, site: ast.AST, root: Tensor, *, certain: bool, keep: bool, inputs: list[Tensor] | None = None
+) -> dict[int, Node]:
+    """Let a backward pass through: the nodes it visits are freed unless they are kept.
+
+    `inputs` are the tensors whose gradients are asked for; all leaves when it is None.
+    """
+    found = reachable(m, root.nodes)
+    if inputs is not None:
+        found = leading_to(found, inputs)
+    sure = surely_reached(m, found, root) if certain else []
     if m.judge is not None:
+        m.judge.walks.passed(site, root, found, sure, keeps=keep)
         m.judge.consumed(found)
         for address, node in found.items():
             spoiled = m.cells.get(spoiled_key(address))
             if spoiled is not None:
                 m.judge.needed_spoiled(spoiled, node)
     if not keep:
+        visited = set(sure)
         for address, node in found.items():
             freed = YES if certain else node.freed | YES
-            if freed != node.freed:
-                m.store.set(node_key(address), node._replace(freed=freed))
+            gone = YES if address in visited else node.gone | YES
+            if freed != node.freed or gone != node.gone:
+                m.store.set(node_key(address), node._replace(freed=freed, gone=gone))
     return found
 
 
@@ -193,7 +295,7 @@ def backward(
     m: Machine, site: ast.AST, root: Value, *, retain: Value | None, create: Value | None, how: str
 ) -> None:
     """A backward pass from `root`."""
-    keeps = _is_true(retain) or (retain is None and _is_true(create))
+    keeps = _is_true(retain) or (retain in (None, NONE) and _is_true(create))
     certain_keep = retain is None or type(retain) is Const
     for atom in m.alternatives(root):
         content = m.cells.get(getattr(atom, "address", -1))
@@ -204,20 +306,19 @@ def backward(
     for _, state in states:
         if state.requires_grad == NO:
             continue
-        found = free(m, state.nodes, certain=len(states) == 1 and state.requires_grad == YES, keep=keeps)
+        certain = len(states) == 1 and certain_keep  # and it requires grad, or the line would raise
+        found = free(m, site, state, certain=certain, keep=keeps)
         if create is not None and create != FALSE:
             _gradients_with_graph(m, site, state, certain=_is_true(create))
         else:
             _gradients(m, site, state, certain=len(states) == 1 and state.requires_grad == YES)
-        freed_before = {node.node for node in found.values() if node.freed == YES and node.keeps == YES}
         if m.judge is not None:
             m.judge.reached(state.leaves, state.cuts, site)
             m.judge.ineffective(state.dead, site)
             m.judge.cut_notes.rooted(state, site, found)
             m.judge.roots |= state.nodes
         if joined is not None:
-            freed_nodes = tuple(freed_before)
-            m.emit(backward_event(m, site, joined, how, retains=keeps and certain_keep, freed=freed_nodes))
+            m.emit(backward_event(m, site, joined, how, retains=keeps and certain_keep))
             joined = None
     if joined is not None:
         m.emit(backward_event(m, site, joined, how, retains=keeps and certain_keep))
@@ -230,7 +331,6 @@ def backward_event(
     how: str,
     *,
     retains: bool = False,
-    freed: tuple[ast.AST, ...] = (),
 ) -> Backward:
     """The event of a backward from a root in this state."""
     source = None
@@ -243,7 +343,7 @@ def backward_event(
     last = [c for c in m.last_cuts(root.cuts) if m.cuts[c].kind != "forced"]
     ordered = sorted(last, key=lambda number: (m.cuts[number].kind == "no_grad", number))
     cuts = tuple(Cut(m.cuts[c].kind, m.cuts[c].name, m.cuts[c].node) for c in ordered)
-    return Backward(site, m.where(), root, m.mode, how, retains, freed, source, cuts)
+    return Backward(site, m.where(), root, m.mode, how, retains, source, cuts)
 
 
 def _gradients(m: Machine, site: ast.AST, root: Tensor, *, certain: bool) -> None:
@@ -297,7 +397,7 @@ def _known_by_backward(m: Machine, atom: Ref, content: Opaque, site: ast.AST) ->
         leaf = Tensor(YES, storage=own, leaves=own, cuts=cuts | {number}, origin=content.origin)
         m.write(atom, leaf)
         return
-    add_node(m, address, "*", site, [s for s in inputs if s.requires_grad & YES], keeps=YES)
+    add_node(m, address, "*", site, inputs, keeps=YES, all_known=False)
     state = Tensor(
         requires_grad=YES,
         is_leaf=NO,

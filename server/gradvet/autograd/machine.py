@@ -164,6 +164,7 @@ class Machine:
         self.made_nodes = 0
         self.lone: set[ast.AST] = set()
         self.meant_to_raise = 0
+        self.saved_by: dict[int, set[int]] = {}
         self.blind_runs: dict[tuple[ast.AST, int], int] = {}
         self.module_mode = 0
         self.setters: dict[int, ast.AST] = {}
@@ -183,6 +184,7 @@ class Machine:
         self._addresses: dict[tuple[int, int, str], int] = {}
         self._contexts: dict[tuple[int, int], int] = {}
         self._parents: dict[int, int] = {}
+        self._call_of: dict[int, ast.AST] = {}
         self._context_of: dict[int, int] = {}
         self._site_of: dict[int, ast.AST] = {}
         self._next = 2
@@ -237,6 +239,7 @@ class Machine:
         if number is None:
             number = self._contexts[key] = self.number()
             self._parents[number] = key[0]
+            self._call_of[number] = call
         return number
 
     def scope(self, context: int, node: ast.AST, parent: int) -> int:
@@ -300,6 +303,16 @@ class Machine:
             self._context_of[address] = key[1]
             self._site_of[address] = site
         return address
+
+    def calls_to(self, address: int) -> tuple[ast.AST, ...]:
+        """The calls that led to the making of an address, outermost first."""
+        found: list[ast.AST] = []
+        context = self.context_of(address)
+        while context:
+            if context in self._call_of:
+                found.append(self._call_of[context])
+            context = self._parents.get(context, 0)
+        return tuple(reversed(found))
 
     def context_of(self, address: int) -> int:
         """The context in which an address was made."""

@@ -186,6 +186,8 @@ def _alone(
     m.alone = False
     if m.judge is not None:
         m.judge.escaped(value)
+        if node.name == "forward" and function.owner in m.classes and m.classes[function.owner].is_module:
+            m.judge.walks.returned(node, value)
         for _, state in held_tensors(m, value):
             m.judge.escaped_nodes |= state.nodes
     return value
@@ -273,8 +275,10 @@ def _class(m: Machine, node: ast.ClassDef, later: frozenset[str]) -> None:
         and child not in m.reached
         and child.name not in later
     ]
-    methods = [child for child in methods if _speaks_of_torch(m, child)]
-    if info is None or not methods:
+    if info is None:
+        return
+    methods = [c for c in methods if _speaks_of_torch(m, c) or (info.is_module and c.name == "forward")]
+    if not methods:
         return
     instance = _instance_of(m, info)
     methods = [child for child in methods if child.name != "__init__"]

@@ -10,6 +10,7 @@ from gradvet.autograd.judging.calls import CallNotes
 from gradvet.autograd.judging.cut_notes import CutNotes
 from gradvet.autograd.judging.flags import FlagNotes
 from gradvet.autograd.judging.numpy_alias import NumpyNotes
+from gradvet.autograd.judging.walks import Walks
 from gradvet.autograd.library.layers import is_module, members
 from gradvet.autograd.library.operations import savers
 from gradvet.autograd.library.tensors import in_forward
@@ -151,12 +152,14 @@ class Judge:
     flags: FlagNotes = field(init=False)
     calls: CallNotes = field(init=False)
     arrays: NumpyNotes = field(init=False)
+    walks: Walks = field(init=False)
 
     def __post_init__(self) -> None:
         """The notes of one topic each lie in a part of their own."""
         self.flags = FlagNotes(self.machine)
         self.calls = CallNotes(self.machine)
         self.arrays = NumpyNotes(self.machine, self._spoil)
+        self.walks = Walks(self.machine)
 
     def noticed(self) -> bool:
         """Whether there is anything to judge."""
@@ -179,6 +182,8 @@ class Judge:
         content = m.cells.get(holder.address)
         if how == "requires_grad" and value == TRUE:
             self.cut_notes.flagged[holder.address & ~1] = site
+        if how not in GROWING and how:
+            self.walks.attribute_set(site, holder, how)
         if (
             type(content) is Instance
             and m.classes[content.owner].is_module
@@ -348,6 +353,8 @@ class Judge:
         """Look for graphs of this iteration that something older holds."""
         m = self.machine
         stores, loop.stores = loop.stores, []
+        if loop.trains:
+            self.walks.end_of_pass(loop, loop.node)
         for store in stores:
             if store.holder.address in loop.allocs:
                 continue

@@ -105,7 +105,8 @@ def create(m: Machine, name: str, call: Call) -> Value:
         for part in parameter_names(name, call):
             ref = parameter(m, site, f"{short}.{part}", f"{part} of {short}")
             parameters.append((part, ref.address))
-    options = tuple((key, value) for key, value in call.keywords.items() if key == "inplace")
+    given = {**dict(zip(known.init if known is not None else (), call.args)), **call.keywords}
+    options = tuple((key, value) for key, value in given.items() if key == "inplace")
     ref = m.new(site, Layer(name if known is not None else "", tuple(parameters), options=options), short)
     m.write_cell(ref, "training", TRUE)
     return ref
@@ -354,7 +355,9 @@ def call_layer(m: Machine, ref: Ref, content: Layer, call: Call) -> Value:
     ):
         return _chain(m, content, call)
     trains = tuple(
-        Operand("parameters", Ref(at), m.cells[at]) for _, at in content.parameters if at in m.cells
+        Operand("parameters", Ref(at), m.cells[at], part.startswith("bias"))
+        for part, at in content.parameters
+        if at in m.cells
     )
     known = load().module(content.name) if content.name else None
     if known is None:
@@ -365,7 +368,8 @@ def call_layer(m: Machine, ref: Ref, content: Layer, call: Call) -> Value:
     inputs = inputs._replace(operands=(*inputs.operands, *trains))
     if options.get("inplace") == TRUE and "inplace" in op.forms:
         op = op.forms["inplace"]
-        mutate(m, call.node, op, inputs, content.name.rpartition(".")[2])
+        maker = m.site_of(ref.address)
+        mutate(m, call.node, op, inputs, content.name.rpartition(".")[2], maker=maker)
     truth, through = carried(op, inputs)
     return results(m, call.node, op, inputs, content.name.rpartition(".")[2], "", (truth, through))
 

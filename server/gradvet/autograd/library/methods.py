@@ -7,7 +7,7 @@ from typing import Any
 from gradvet.autograd.graph import backward, backward_event, held_tensors, opaque_inputs, unknown_cut
 from gradvet.autograd.knowledge.lookup import load
 from gradvet.autograd.library import arrays, custom_functions, forgotten, layers, tensors
-from gradvet.autograd.library.operations import Operand, made_in, tensor_like
+from gradvet.autograd.library.operations import Operand, changed_storage, made_in, tensor_like
 from gradvet.autograd.library.tensors import MethodCall, combined
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import FLOAT, MAYBE, NOTHING, YES, Alias, Tensor
@@ -302,7 +302,14 @@ def _opaque(m: Machine, ref: Ref, content: Opaque, name: str, call: Call) -> Val
     if name == "backward":
         if call.args and any(held_tensors(m, value) for value in call.all_values()):
             # accelerator.backward(loss), fabric.backward(loss), engine.backward(loss)
-            backward(m, call.node, call.args[0], retain=None, create=None, how="backward()")
+            backward(
+                m,
+                call.node,
+                call.args[0],
+                retain=call.keywords.get("retain_graph"),
+                create=call.keywords.get("create_graph"),
+                how="backward()",
+            )
             return NONE
         backward(
             m,
@@ -419,6 +426,7 @@ def _optimizer(m: Machine, ref: Ref, content: Optimizer, name: str, call: Call) 
         value: Value = NONE
         if call.args and call.args[0] != NONE:
             value = call_value(m, call.args[0], Call(call.node, ()))
+        _step(m, content, call.node)
         if m.judge is not None:
             m.judge.stepped(ref, content, call.node)
         return value
@@ -432,6 +440,19 @@ def _optimizer(m: Machine, ref: Ref, content: Optimizer, name: str, call: Call) 
         if name in ("zero_grad", "load_state_dict", "add_param_group")
         else Unknown(f"the result of `{name}`")
     )
+
+
+def _step(m: Machine, content: Optimizer, site: ast.AST) -> None:
+    """A step changes in place the parameters that have a gradient."""
+    for leaf in sorted(content.owns):
+        state, gradient = m.cells.get(leaf), m.cells.get((leaf, "grad"), NONE)
+        if type(state) is not Tensor or gradient == NONE:
+            continue
+        certain = type(gradient) is Ref
+        if m.judge is not None:
+            m.judge.walks.changed(site, Ref(leaf), state, None, "step()", certain=certain)
+        for storage in state.storage:
+            changed_storage(m, storage, certain=certain and len(state.storage) == 1)
 
 
 def owned_by(m: Machine, value: Value, depth: int = 0) -> Optimizer:
@@ -500,7 +521,8 @@ def _instance(m: Machine, ref: Ref, content: Instance, name: str, call: Call) ->
     }:
         return _as_builtin(m, ref, info.external, name, call)
     if "backward" in name and call.args and held_tensors(m, call.args[0]):
-        backward(m, call.node, call.args[0], retain=None, create=None, how=f"{name}()")
+        retain = call.keywords.get("retain_graph")
+        backward(m, call.node, call.args[0], retain=retain, create=None, how=f"{name}()")
         return NONE
     return m.unknown(call.node, f"the result of `{name}`", (ref, *call.all_values()), "call")
 

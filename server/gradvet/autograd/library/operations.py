@@ -4,7 +4,7 @@ import ast
 from collections.abc import Callable
 from typing import NamedTuple
 
-from gradvet.autograd.graph import add_node, held_tensors, surely_asks, version_key
+from gradvet.autograd.graph import add_node, held_tensors, node_key, surely_asks, version_key
 from gradvet.autograd.knowledge.lookup import Op, Output, Saved
 from gradvet.autograd.library import forgotten
 from gradvet.autograd.machine import Machine
@@ -59,11 +59,12 @@ _FLOAT_TYPES = frozenset(
 
 
 class Operand(NamedTuple):
-    """A tensor that goes into an op, joined over what it may be."""
+    """A tensor that goes into an op, joined over what it may be; a `bias` of a module is never saved for backward."""
 
     parameter: str
     value: Value
     state: Tensor
+    bias: bool = False
 
 
 class Inputs(NamedTuple):
@@ -174,15 +175,29 @@ def mutate(
     *,
     tag: str = "",
     target: ast.expr | None = None,
+    maker: ast.AST | None = None,
 ) -> None:
-    """What an op changes in place."""
+    """What an op changes in place; `maker` is where the module was made that does so."""
     for parameter, answer in op.mutates.items():
         for operand in inputs.operands:
             if operand.parameter == parameter and answer == "always":
                 others = tuple(o for o in inputs.operands if o.value != operand.value)
                 fn = op.out[0].fn if op.out else ()
                 zero = bool(op.out and op.out[0].zero)
-                edit(m, site, operand.value, words, others, fn=fn, zero=zero, target=target, tag=tag, op=op)
+                edit(
+                    m,
+                    site,
+                    operand.value,
+                    words,
+                    others,
+                    fn=fn,
+                    zero=zero,
+                    target=target,
+                    tag=tag,
+                    op=op,
+                    parameter=parameter,
+                    maker=maker,
+                )
 
 
 ALONE = frozenset({"the caller, which is not in this file, leaves grad mode on"})
@@ -209,6 +224,7 @@ def results(
         return Text()
     found = carried(op, inputs) if through is None else through
     made = [_output(m, site, op, out, inputs, words, f"{tag}{at}", found) for at, out in enumerate(op.out)]
+    _share_node(m, made)
     if op.out and ret == "tensor":
         return made[0]
     if any("." in out.at for out in op.out):
@@ -220,6 +236,15 @@ def results(
     if ret == "list":
         return m.new(site, Sequence("list", None, join_all(made), nonempty=True), f"{tag}list")
     return m.unknown(site, f"the result of `{words}`", tuple(inputs.arguments.values()), f"{tag}result")
+
+
+def _share_node(m: Machine, made: list[Value]) -> None:
+    """The outputs of one call have one node, or nodes that share what lies behind: freed for one, freed for all."""
+    nodes = [v.address for v in made if type(v) is Ref and v.address in getattr(m.tensor(v), "nodes", ())]
+    for address in nodes[1:]:
+        node = m.cells[node_key(address)]
+        common = frozenset(nodes[:1])
+        m.store.set(node_key(address), node._replace(inputs=node.inputs | common, sure=node.sure | common))
 
 
 def _nested(op: Op, made: list[Value]) -> Value:
@@ -415,8 +440,9 @@ def computed(
             assumes=assumes,
         )
     names: frozenset[str | None] = frozenset(fn) or frozenset({ANY_FN})
-    saved, keeps = _saved(m, address, op, inputs)
-    add_node(m, address, words, site, [o.state for o in through], saved, keeps)
+    saved, keeps = _saved(m, frozenset({address}), op, inputs)
+    known = not inputs.unknown
+    add_node(m, address, words, site, [o.state for o in through], saved, keeps, all_known=known)
     if (
         op is not None
         and m.judge is not None
@@ -478,12 +504,25 @@ def version_of(m: Machine, storage: int) -> int:
     return version.value if type(version) is Const else -1
 
 
-def _saved(m: Machine, address: int, op: Op | None, inputs: Inputs) -> tuple[frozenset[tuple[int, int]], int]:
-    """The storages, with their versions, that this op keeps for backward, and whether it keeps anything."""
+def changed_storage(m: Machine, storage: int, *, certain: bool) -> None:
+    """Count a change of a storage; one that may not have happened makes the count unknown."""
+    version = version_of(m, storage)
+    known = certain and not storage & 1 and version >= 0
+    m.store.set(version_key(storage), Const("int", version + 1) if known else Number("int"))
+
+
+def _saved(m: Machine, made: frozenset[int], op: Op | None, inputs: Inputs) -> tuple[frozenset[int], int]:
+    """The storages that this op keeps for backward, and whether it keeps anything.
+
+    `made` is the storage of its result.
+    """
     if op is None:
         return frozenset(), YES
-    saved: set[tuple[int, int]] = set()
-    asking = {o.parameter for o in inputs.operands if o.state.requires_grad == YES}
+    saved: set[int] = set()
+    may_ask = [o for o in inputs.operands if o.state.requires_grad & YES]
+    asking = {o.parameter for o in may_ask if o.state.requires_grad == YES}
+    if len(may_ask) == 1 and not inputs.unknown:
+        asking = {may_ask[0].parameter}  # it does, or there is no node
 
     def holds(entry: Saved) -> bool:
         return entry.answer == "always" and bool(entry.needs & asking)
@@ -491,11 +530,11 @@ def _saved(m: Machine, address: int, op: Op | None, inputs: Inputs) -> tuple[fro
     for entry in op.saves_in:
         if holds(entry):
             for operand in inputs.operands:
-                if operand.parameter == entry.operand and len(operand.state.storage) == 1:
-                    saved |= {(s, version_of(m, s)) for s in operand.state.storage}
-    for entry in op.saves_out:
-        if holds(entry):
-            saved.add((address, 0))
+                named = operand.parameter == entry.operand and not operand.bias
+                if named and len(operand.state.storage) == 1:
+                    saved |= operand.state.storage
+    if any(holds(entry) for entry in op.saves_out) and len(made) == 1:
+        saved |= made
     keeps = {"raises": YES, "fine": NO}.get(op.twice, MAYBE)
     return frozenset(saved), YES if saved else keeps
 
@@ -535,17 +574,26 @@ def edit(
     target: ast.expr | None = None,
     tag: str = "",
     op: Op | None = None,
+    parameter: str = "self",
+    maker: ast.AST | None = None,
 ) -> None:
     """Change a tensor in place: bump its version, and record in the graph what autograd records."""
     before = m.tensor(target_value)
     if before is None:
         return
+    asks_itself = before.requires_grad == YES and m.mode == GRAD and not (op is not None and op.leaf_ok)
+    leaf = leaf_behind(m, before) if asks_itself else None
+    if leaf is not None:
+        if m.judge is not None:
+            asked = any(o.state.requires_grad & YES and o.state.leaves for o in others)
+            m.judge.walks.leaf_changed(site, before, leaf, target, words, asks=asked)
+        return  # torch raises; the tensor stays what it was
     if m.judge is not None:
         m.judge.edited(site, before, target, words)
-    for storage in before.storage:
-        version = version_of(m, storage)
-        certain = len(before.storage) == 1 and not storage & 1 and version >= 0
-        m.store.set(version_key(storage), Const("int", version + 1) if certain else Number("int"))
+        m.judge.walks.changed(site, target_value, before, target, words, maker)
+    if before.alias is None or before.alias.kind == "detach":  # the others have version counters of their own
+        for storage in before.storage:
+            changed_storage(m, storage, certain=len(before.storage) == 1)
     asks = [
         o
         for o in others
@@ -575,10 +623,9 @@ def edit(
         leaves |= operand.state.leaves
         cuts |= operand.state.cuts
         assumes |= operand.state.assumes
-    if before.is_leaf == YES and before.requires_grad == YES and before.alias is None:
-        return  # torch raises here; the tensor stays what it was
     names: frozenset[str | None] = frozenset(fn) or frozenset({ANY_FN})
-    saved, keeps = _saved(m, address, op, Inputs({}, others, ()))
+    own = Operand(parameter, target_value, before)
+    saved, keeps = _saved(m, before.storage, op, Inputs({}, (own, *others), ()))
     add_node(m, address, words, site, [before, *(o.state for o in asks)], saved, keeps)
     origins = tuple(s.origin for s in (before, *(o.state for o in asks)) if s.origin is not None)[
         :MOST_ORIGINS
@@ -604,6 +651,19 @@ def edit(
         names = frozenset({ANY_FN})  # the view is made again from its base
     m.update(target_value, change)
     _reach_aliases(m, before, _all_refs(target_value), change)
+
+
+def leaf_behind(m: Machine, state: Tensor) -> Tensor | None:
+    """The leaf that requires grad and is this tensor, or the base of which it is a view; None if it may be neither."""
+    if state.is_leaf == YES and state.view == NO:
+        return state if state.alias is None else None
+    if state.view != YES or len(state.storage) != 1:
+        return None
+    for address, other in tracked_together(m, state):
+        base = other.view == NO and other.is_leaf == YES and other.requires_grad == YES
+        if base and address in state.leaves and len(state.leaves) == 1:
+            return other
+    return None
 
 
 def changed_unseen(m: Machine, value: Value) -> None:
@@ -652,16 +712,22 @@ def _all_refs(value: Value) -> tuple[Ref, ...]:
 
 
 def savers(m: Machine, state: Tensor) -> list[int]:
-    """The nodes, not freed yet, that saved this tensor's present storage for backward."""
+    """The nodes, not freed yet, that saved this tensor's storage for backward as it is now."""
     if len(state.storage) != 1:
         return []
     (place,) = state.storage
-    wanted = (place, version_of(m, place))
-    return [
-        key[0]
-        for key, node in m.cells.items()
-        if type(node) is Node and node.freed == NO and wanted in node.saved
-    ]
+    return [address for address, node in saving(m, place) if node.freed == NO and node.spoiled == NO]
+
+
+def saving(m: Machine, storage: int) -> list[tuple[int, Node]]:
+    """The nodes, by address, that saved a storage."""
+    found = []
+    for at in sorted(m.saved_by.get(storage & ~1, ())):
+        for address in (at, at | 1):
+            node = m.cells.get(node_key(address))
+            if type(node) is Node and storage in node.saved:
+                found.append((address, node))
+    return found
 
 
 def tensor_like(m: Machine, site: ast.AST, tag: str, **fields: object) -> Ref:

@@ -9,6 +9,7 @@ from gradvet.autograd.graph import (
     free,
     held_tensors,
     saves_graph,
+    surely_asks,
     unknown_cut,
 )
 from gradvet.autograd.knowledge.lookup import load
@@ -155,6 +156,10 @@ def _autograd_grad(m: Machine, name: str, call: Call) -> Value:
     keeps = makes or (type(retain) is Const and bool(retain.value))
     leaves, nodes, cuts, assumes = NOTHING, NOTHING, NOTHING, frozenset[str]()
     states = [state for _, state in held_tensors(m, outputs)]
+    wanted = [state for _, state in held_tensors(m, inputs)]
+    certain = len(states) == 1 and surely_asks(m, outputs) and (retain is None or type(retain) is Const)
+    if not wanted or not surely_asks(m, inputs):
+        certain = False
     for state in states:
         leaves, nodes, cuts, assumes = (
             leaves | state.leaves,
@@ -163,15 +168,15 @@ def _autograd_grad(m: Machine, name: str, call: Call) -> Value:
             assumes | state.assumes,
         )
         if state.requires_grad & YES:
-            free(m, state.nodes, certain=len(states) == 1 and state.requires_grad == YES, keep=keeps)
+            free(m, call.node, state, certain=certain, keep=keeps, inputs=wanted if certain else None)
     if m.judge is not None:
         asked = held_tensors(m, inputs)
         # Only what is asked for gets a gradient here; what the way leads through may still get none.
-        wanted = NOTHING if asked else leaves
+        reached = NOTHING if asked else leaves
         for ref, state in asked:
-            wanted |= leaves & state.leaves
+            reached |= leaves & state.leaves
             m.judge.cut_notes.gradient_wanted(ref.address)
-        m.judge.reached(wanted, cuts if leaves else NOTHING, call.node)
+        m.judge.reached(reached, cuts if leaves else NOTHING, call.node)
     if states and all(state.requires_grad == NO for state in states):
         m.emit(backward_event(m, call.node, states[0]._replace(cuts=cuts), "autograd.grad()"))
     items = items_of(m, inputs)

@@ -153,17 +153,23 @@ ANYTHING = Tensor(
 class Node(NamedTuple):
     """A node of the graph: what made it, where it leads, what it saved, whether a backward freed it.
 
-    `saved` pairs a storage with its version at that moment; `leaves` are the leaves it leads to
-    directly. `keeps` is whether it keeps anything for backward at all.
+    `saved` are storages that it keeps, whichever way it was made, and `spoiled` is whether one of them
+    was changed in place since, which torch sees by its version counter; `leaves` are the leaves it leads to
+    directly. `keeps` is whether it keeps anything for backward at all. `sure` are those of the
+    inputs that a backward through this node must visit, on whichever path it was made; `gone` is
+    whether a backward must have visited the node and freed it.
     """
 
     name: str
     node: ast.AST
     inputs: frozenset[int]
     leaves: frozenset[int]
-    saved: frozenset[tuple[int, int]]
+    saved: frozenset[int]
     freed: int = NO
     keeps: int = MAYBE
+    sure: frozenset[int] = NOTHING
+    gone: int = NO
+    spoiled: int = NO
 
 
 def join_nodes(a: Node, b: Node) -> Node:
@@ -175,8 +181,11 @@ def join_nodes(a: Node, b: Node) -> Node:
         a.node,
         a.inputs | b.inputs,
         a.leaves | b.leaves,
-        a.saved | b.saved,
+        a.saved if a.saved is b.saved else a.saved & b.saved,
         a.freed | b.freed,
         a.keeps | b.keeps,
+        a.sure if a.sure is b.sure else a.sure & b.sure,
+        a.gone | b.gone,
+        a.spoiled | b.spoiled,
     )
     return a if joined == a else joined

@@ -53,12 +53,11 @@ def _tensor(x: Tensor, born: Addresses) -> Tensor:
 
 
 def _node(x: Node, born: Addresses) -> Node:
-    inputs, leaves, saved = _set(x.inputs, born), _set(x.leaves, born), x.saved
-    if any(place in born for place, _ in saved):
-        saved = frozenset((place + 1 if place in born else place, version) for place, version in saved)
-    if inputs is x.inputs and leaves is x.leaves and saved is x.saved:
+    inputs, leaves = _set(x.inputs, born), _set(x.leaves, born)
+    saved, sure = _set(x.saved, born), _set(x.sure, born)
+    if inputs is x.inputs and leaves is x.leaves and saved is x.saved and sure is x.sure:
         return x
-    return x._replace(inputs=inputs, leaves=leaves, saved=saved)
+    return x._replace(inputs=inputs, leaves=leaves, saved=saved, sure=sure)
 
 
 def _many(values: tuple[Any, ...], born: Addresses) -> tuple[Any, ...]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import FLOAT, MAYBE, NO, YES, Tensor
+from gradvet.autograd.memory.store import Delta
 from gradvet.autograd.memory.values import (
     NONE,
     Bound,
@@ -128,7 +129,8 @@ def is_instance(m: Machine, atom: Value, classes: tuple[Value, ...]) -> int:
 def fork(m: Machine, ways: list[Callable[[], tuple[bool, Value]]]) -> tuple[bool, Value]:
     """Run alternatives from the present state and join those that go on."""
     mark = m.store.mark()
-    ends, values = [], []
+    ends: list[Delta] = []
+    values: list[Value] = []
     for number, way in enumerate(ways, 1):
         alive, value = way()
         if alive and value is not None:

@@ -1,0 +1,375 @@
+"""What backward passes meet on their way: saved tensors that were changed since, and nodes freed before."""
+
+import ast
+from dataclasses import dataclass, field
+
+from gradvet.autograd.events import GraphFreed, LeafChanged, SavedChanged, StateCarried
+from gradvet.autograd.graph import changed_key, held_tensors, node_key, reachable, surely_reached
+from gradvet.autograd.knowledge.lookup import load
+from gradvet.autograd.library.operations import ALONE, saving
+from gradvet.autograd.library.tensors import in_forward
+from gradvet.autograd.machine import Loop, Machine
+from gradvet.autograd.memory.domain import GRAD, MAYBE, NO, YES, Node, Tensor
+from gradvet.autograd.memory.values import Dict, Each, Ref, Sequence, Tuple, Value, refs
+
+Calls = tuple[ast.AST, ...]
+ADDING = frozenset({"+", "+=", "add()", "add_()", "-", "-="})
+MOST_ITEMS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change in place: by an edit, or by an optimizer's step."""
+
+    site: ast.AST
+    calls: Calls
+    tensor: Tensor
+    target: ast.expr | None
+    how: str
+    maker: ast.AST | None
+    alone: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """A backward pass, by where it was run."""
+
+    site: ast.AST
+    calls: Calls
+
+
+@dataclass(frozen=True, slots=True)
+class Carrier:
+    """What holds a graph from one iteration of a loop to the next: a name in a scope, or an attribute."""
+
+    key: tuple[int, str]
+    loop: Loop
+    node: ast.AST | None
+    parts: int
+
+
+@dataclass(slots=True)
+class Walks:
+    """Told of changes and of backward passes as they happen; each pass is judged at once."""
+
+    machine: Machine
+    changes: list[Change] = field(default_factory=list)
+    numbers: dict[tuple[ast.AST, Calls], int] = field(default_factory=dict)
+    freed_by: dict[int, Visit] = field(default_factory=dict)
+    carriers: dict[int, list[Carrier]] = field(default_factory=dict)
+    attributes: dict[tuple[int, str], tuple[ast.AST, Calls]] = field(default_factory=dict)
+    told: set[object] = field(default_factory=set)
+    revived: dict[int, tuple[Carrier, ...]] = field(default_factory=dict)
+
+    # -- changes
+
+    def changed(
+        self,
+        site: ast.AST,
+        value: Value,
+        state: Tensor,
+        target: ast.expr | None,
+        how: str,
+        maker: ast.AST | None = None,
+        *,
+        certain: bool = True,
+    ) -> None:
+        """A tensor is about to be changed in place; through `.data` and numpy nobody counts it.
+
+        Nodes that saved it are spoiled from then on; for sure when it is certain which tensor is changed.
+        """
+        m = self.machine
+        if state.alias is not None and state.alias.kind != "detach":
+            return
+        one = len(state.storage) == 1 or type(value) is Each
+        sure = YES if certain and one else MAYBE
+        bit = 0
+        for storage in state.storage:
+            for address, node in saving(m, storage):
+                if YES in {node.spoiled, node.freed}:
+                    continue
+                bit = bit or self._number(site, value, state, target, how, maker)
+                spoiled = sure if not storage & 1 else MAYBE
+                m.store.set(node_key(address), node._replace(spoiled=spoiled | (node.spoiled & YES)))
+                m.store.set(changed_key(address), m.cells.get(changed_key(address), 0) | bit)
+
+    def _number(
+        self,
+        site: ast.AST,
+        value: Value,
+        state: Tensor,
+        target: ast.expr | None,
+        how: str,
+        maker: ast.AST | None,
+    ) -> int:
+        """The bit that stands for a change."""
+        key = (site, self.machine.where())
+        if key not in self.numbers:
+            self.numbers[key] = len(self.changes)
+            alone = type(value) is Ref and how != "step()" and self._alone(state)
+            self.changes.append(Change(site, key[1], state, target, how, maker, alone))
+        return 1 << self.numbers[key]
+
+    def _alone(self, state: Tensor) -> bool:
+        """Whether at most one name, attribute or container holds a tensor or what shares its storage."""
+        cells = self.machine.cells
+        sharing = {at for at, t in cells.items() if type(t) is Tensor and t.storage & state.storage}
+        holders = 0
+        for key, value in cells.items():
+            parts: tuple[Value, ...] = (
+                (value,) if type(key) is tuple and not str(key[1]).startswith("#") else ()
+            )
+            if type(value) is Sequence:
+                parts = tuple(part for part in (*(value.items or ()), value.rest) if part is not None)
+            elif type(value) is Dict:
+                parts = tuple(part for _, part in value.items)
+            holders += any(ref.address in sharing for part in parts for ref in refs(part))
+        return holders <= 1
+
+    def leaf_changed(
+        self, site: ast.AST, state: Tensor, leaf: Tensor, target: ast.expr | None, how: str, *, asks: bool
+    ) -> None:
+        """A leaf that requires grad, or a view of one, is changed in place while autograd records."""
+        m = self.machine
+        again = (target, "leaf") in self.told  # `w.mul_(a).add_(b)`: it is told of the first
+        self.told.add((site, "leaf"))
+        if again or (m.alone and not self._records()):
+            return
+        assumes = state.assumes | ALONE if m.alone else state.assumes
+        state_here = state._replace(assumes=assumes)
+        m.emit(LeafChanged(site, m.where(), state_here, leaf, target, how, leaf is not state, asks))
+
+    def _records(self) -> bool:
+        """Whether a function with callers elsewhere is surely meant to record: it is a forward, or runs a backward."""
+        m = self.machine
+        return in_forward(m) or any("backward" in frame.info.attributes for frame in m.frames[1:])
+
+    # -- what is carried from iteration to iteration
+
+    def attribute_set(self, site: ast.AST, holder: Ref, name: str) -> None:
+        """Remember where an attribute was last set."""
+        self.attributes[(holder.address & ~1, name)] = (site, self.machine.where())
+
+    def end_of_pass(self, loop: Loop, node: ast.AST | None, born: set[int] | None = None) -> None:
+        """Note what holds graphs of this iteration that the next one will see.
+
+        `born` are the nodes made in it, when they are not to be renamed as the loop's own are.
+        """
+        m = self.machine
+        fresh = loop.allocs if born is None else born
+        for key, value in m.store.delta(loop.base).items():
+            if type(key) is not tuple or key[1].startswith("#") or key[1] == "grad":
+                continue
+            if type(value) not in (Ref, Tuple) or key[0] in loop.allocs:
+                continue
+            for _, state in held_tensors(m, value)[:MOST_ITEMS]:
+                for at in [at for at in state.nodes if at & ~1 in fresh] if state.has_graph else ():
+                    later = at if born is not None else at | 1
+                    parts = len(value.items) if type(value) is Tuple else 0
+                    self.carriers.setdefault(later, []).append(Carrier(key, loop, node, parts))
+
+    def _carrier(self, at: int) -> list[Carrier]:
+        """What carried a node here from an earlier iteration of a loop that is still running."""
+        m = self.machine
+        running = [*m.loops, *(loop for frame in m.frames for loop in frame.loops)]
+        return [c for c in self.carriers.get(at, ()) if any(c.loop is loop for loop in running)]
+
+    def made(self, address: int, node: Node) -> None:
+        """A node was made. When its input has a graph that was freed, a backward through it will raise.
+
+        It is noted here, since one address stands for all steps of an earlier iteration, and later
+        it is not known any more which of them are freed.
+        """
+        queue = list(node.sure) if self.carriers and self.freed_by else []
+        carried: list[Carrier] = []
+        for at in queue[:MOST_ITEMS]:
+            before = self.machine.cells.get(node_key(at))
+            if type(before) is Node and before.freed != NO and self._is_gone(at):
+                carried += self._carrier(at)
+        if carried:
+            self.revived[address & ~1] = tuple(carried)
+
+    def _is_gone(self, address: int) -> bool:
+        """Whether a backward from a node surely comes to one that was freed, in a few steps."""
+        queue = [address]
+        for at in queue:
+            node = self.machine.cells.get(node_key(at))
+            if type(node) is Node:
+                if node.gone == YES and node.keeps == YES:
+                    return True
+                if len(queue) < MOST_ITEMS:
+                    queue += node.sure
+        return False
+
+    # -- backward passes
+
+    def passed(
+        self, site: ast.AST, root: Tensor, found: dict[int, Node], sure: list[int], *, keeps: bool
+    ) -> None:
+        """A backward pass from `root` goes surely through these nodes, nearest first; they are not freed yet."""
+        gone = [at for at in sure if found[at].gone == YES and found[at].keeps == YES]
+        fed = next((self.revived[at & ~1] for at in found if at & ~1 in self.revived), ()) if sure else ()
+        if gone:
+            self._freed(site, root, found, sure, gone)
+        elif fed:
+            self._tell_carried(site, root, list(fed), kept=False)
+        else:
+            self._saved(site, root, sure, found)
+            if keeps:
+                self._kept(site, root, found, sure)
+        if not keeps:
+            visit = Visit(site, self.machine.where())
+            for at in sure:
+                self.freed_by[at & ~1] = visit
+            for at in found:
+                self.revived.pop(at & ~1, None)
+
+    def returned(self, site: ast.AST, value: Value) -> None:
+        """The forward of a module that nothing in the file calls has given this to whoever trains it."""
+        m = self.machine
+        first = value.items[0] if type(value) is Tuple and value.items else value
+        state = m.tensor(first)
+        if state is None or type(first) is not Ref or state.requires_grad != YES or m.mode != GRAD:
+            return
+        found = reachable(m, state.nodes)
+        self._saved(None, state, surely_reached(m, found, state), found)
+
+    def _saved(self, site: ast.AST | None, root: Tensor, sure: list[int], found: dict[int, Node]) -> None:
+        m = self.machine
+        for at in sure:
+            if found[at].spoiled != YES or found[at].freed != NO:
+                continue
+            bits = m.cells.get(changed_key(at), 0)
+            change = next((c for number, c in enumerate(self.changes) if bits >> number & 1), None)
+            if change is not None and (change.site, change.how == "step()") not in self.told:
+                self.told.add((change.site, change.how == "step()"))
+                self._tell_changed(change, at, site, root)
+
+    def _tell_changed(self, change: Change, at: int, site: ast.AST | None, root: Tensor) -> None:
+        m = self.machine
+        place, calls = change.site, change.calls
+        if change.how == "step()":
+            place, calls = _in_frame_of(m.where(), place, calls)
+        m.emit(
+            SavedChanged(
+                place,
+                calls,
+                root,
+                change.tensor,
+                change.target,
+                change.how,
+                self._seen_from(change.calls, at),
+                site,
+                change.maker,
+                change.alone,
+                load().method(change.how.removesuffix("_()")) is not None,
+            )
+        )
+
+    def _seen_from(self, calls: Calls, address: int) -> ast.AST:
+        """Where a node was made, as the function that these calls led to sees it: the op, or the call that led there."""
+        m = self.machine
+        return _in_frame_of(calls, m.cells[node_key(address)].node, m.calls_to(address))[0]
+
+    def _freed(
+        self, site: ast.AST, root: Tensor, found: dict[int, Node], sure: list[int], gone: list[int]
+    ) -> None:
+        m = self.machine
+        carried = self._entries(root, found, gone)
+        if carried and not self._adds_up(root, found, carried):
+            self._tell_carried(site, root, carried, kept=False)
+            return
+        before = self.freed_by.get(gone[0] & ~1)
+        if before is None or (site, "freed") in self.told:
+            return
+        self.told.add((site, "freed"))
+        same = any(at in root.nodes for at in gone)
+        m.emit(
+            GraphFreed(
+                site,
+                m.where(),
+                root,
+                _in_frame_of(m.where(), before.site, before.calls)[0],
+                self._seen_from(m.where(), gone[0]),
+                same,
+                before.site is site,
+                bool(carried),
+            )
+        )
+
+    def _kept(self, site: ast.AST, root: Tensor, found: dict[int, Node], sure: list[int]) -> None:
+        """A pass that keeps its graph and goes through that of the iteration before: it grows with each of them."""
+        if isinstance(site, ast.Call) and any(k.arg == "retain_graph" for k in site.keywords):
+            carried = self._entries(root, found, [at for at in sure if found[at].keeps == YES])
+            if carried and not self._adds_up(root, found, carried):
+                self._tell_carried(site, root, carried, kept=True)
+
+    def _entries(self, root: Tensor, found: dict[int, Node], behind: list[int]) -> list[Carrier]:
+        """The carriers of an earlier iteration's graph by which a pass comes to some of these nodes."""
+        wanted = set(behind)
+        entered: dict[int, list[Carrier]] = {}
+        carried: dict[int, Carrier] = {}
+        for at in surely_reached(self.machine, found, root):
+            if at not in entered:
+                entered[at] = self._carrier(at)
+            if at in wanted:
+                carried |= {id(carrier): carrier for carrier in entered[at]}
+            for inner in found[at].sure:
+                entered.setdefault(inner, entered[at] or self._carrier(inner))
+        return list(carried.values())
+
+    def _adds_up(self, root: Tensor, found: dict[int, Node], carried: list[Carrier]) -> bool:
+        """Whether what is carried is a total that a backward is run from, and no state."""
+        total = {at for carrier in carried for at, all_ in self.carriers.items() if carrier in all_}
+        queue = [at for at in root.nodes if at in found]
+        seen: set[int] = set()
+        while queue:
+            at = queue.pop()
+            if at in total:
+                return True
+            if at not in seen and found[at].name in ADDING:
+                seen.add(at)
+                queue += [inner for inner in found[at].inputs if inner in found]
+        return False
+
+    def _tell_carried(self, site: ast.AST, root: Tensor, carried: list[Carrier], *, kept: bool) -> None:
+        m = self.machine
+        keys = {(c.key[0] & ~1, c.key[1]): c for c in carried}
+        if any((key, "carried") in self.told for key in keys):
+            return
+        self.told |= {(key, "carried") for key in keys}
+        at_attribute = [self.attributes[key] for key in keys if key in self.attributes]
+        if at_attribute:
+            place, calls = at_attribute[0]
+            target = place.targets[0] if isinstance(place, ast.Assign) else None
+            words = ast.unparse(target) if target is not None else f"self.{next(iter(keys))[1]}"
+            m.emit(StateCarried(place, calls, root, (words,), site, (), (), kept))
+            return
+        bound = {key[1]: _last_binding(c.node, key[1]) for key, c in keys.items() if c.node is not None}
+        places = {name: place for name, place in bound.items() if place is not None}
+        ordered = sorted(places, key=lambda name: (places[name].lineno, places[name].col_offset))
+        parts = {key[1]: c.parts for key, c in keys.items()}
+        names = tuple(ordered) or tuple(parts)
+        shown = places[ordered[0]] if ordered else site
+        bindings = tuple(places[name] for name in ordered)
+        m.emit(
+            StateCarried(shown, m.where(), root, names, site, bindings, tuple(parts[n] for n in names), kept)
+        )
+
+
+def _in_frame_of(calls: Calls, site: ast.AST, made: Calls) -> tuple[ast.AST, Calls]:
+    """A place as the function sees it to which `calls` led: itself, or the call in that function that led to it."""
+    common = 0
+    while common < min(len(calls), len(made)) and calls[common] is made[common]:
+        common += 1
+    return (made[common], made[:common]) if common < len(made) else (site, made)
+
+
+def _last_binding(loop: ast.AST, name: str) -> ast.Name | None:
+    """The last place in a loop where a name is bound."""
+    found = [
+        node
+        for node in ast.walk(loop)
+        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
+    ]
+    return max(found, key=lambda node: (node.lineno, node.col_offset), default=None)
