@@ -87,7 +87,7 @@ class States(Mapping[ast.AST, ExpressionState]):
         found: dict[int, list[ast.AST]] = {}
         for content in self._cells.values():
             if type(content) is Node and content.freed != YES:
-                for storage, _ in content.saved:
+                for storage in content.saved:
                     found.setdefault(storage & ~1, []).append(content.node)
         return found
 
