@@ -249,8 +249,9 @@ class GraphFreed(Event):
 class StateCarried(Event):
     """A backward goes through the graph of an earlier iteration, which `names` carried into this one.
 
-    `bindings` are where those names are given their values that are local ones; `parts` is for each
-    name the length of the tuple that it holds (0 for a tensor). `kept` is whether the graphs are all
+    `bindings` are where those names are given their values, if they are local and the backward is a
+    statement of the same loop; `parts` is for each name the length of the tuple that it holds (0 for a
+    tensor). `kept` is whether the graphs are all
     retained, so that nothing raises and everything grows.
     """
 

@@ -1,6 +1,7 @@
 """What backward passes meet on their way: saved tensors that were changed since, and nodes freed before."""
 
 import ast
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from gradvet.autograd.events import GraphFreed, LeafChanged, SavedChanged, StateCarried
@@ -59,6 +60,7 @@ class Walks:
     carriers: dict[int, list[Carrier]] = field(default_factory=dict)
     attributes: dict[tuple[int, str], tuple[ast.AST, Calls]] = field(default_factory=dict)
     told: set[object] = field(default_factory=set)
+    reads: dict[ast.AST, set[str]] = field(default_factory=dict)
     revived: dict[int, tuple[Carrier, ...]] = field(default_factory=dict)
 
     # -- changes
@@ -160,13 +162,30 @@ class Walks:
         for key, value in m.store.delta(loop.base).items():
             if type(key) is not tuple or key[1].startswith("#") or key[1] == "grad":
                 continue
-            if type(value) not in (Ref, Tuple) or key[0] in loop.allocs:
+            if type(value) not in (Ref, Tuple) or key[0] in loop.allocs or not self._lives_on(key, node):
                 continue
             for _, state in held_tensors(m, value)[:MOST_ITEMS]:
                 for at in [at for at in state.nodes if at & ~1 in fresh] if state.has_graph else ():
                     later = at if born is not None else at | 1
                     parts = len(value.items) if type(value) is Tuple else 0
                     self.carriers.setdefault(later, []).append(Carrier(key, loop, node, parts))
+
+    def _lives_on(self, key: tuple[int, str], loop: ast.AST | None) -> bool:
+        """Whether the next iteration can see what a cell holds: an attribute, or a name that it reads before it binds it."""
+        m = self.machine
+        scope, name = key
+        if name in m.attributes.get(scope & ~1, ()):
+            return True
+        if scope == m.frames[-1].scope:
+            return loop is None or name in self._read_first(loop)
+        return scope == m.global_scope
+
+    def _read_first(self, loop: ast.AST) -> set[str]:
+        """The names that the body of a loop reads before it gives them a new value."""
+        known = self.reads.get(loop)
+        if known is None:
+            known = self.reads[loop] = _read_first(loop)
+        return known
 
     def _carrier(self, at: int) -> list[Carrier]:
         """What carried a node here from an earlier iteration of a loop that is still running."""
@@ -283,7 +302,7 @@ class Walks:
         if before is None or (site, "freed") in self.told:
             return
         self.told.add((site, "freed"))
-        same = any(at in root.nodes for at in gone)
+        whole = any(found[at].gone == YES for at in sure if at in root.nodes)
         m.emit(
             GraphFreed(
                 site,
@@ -291,7 +310,7 @@ class Walks:
                 root,
                 _in_frame_of(m.where(), before.site, before.calls)[0],
                 self._seen_from(m.where(), gone[0]),
-                same,
+                whole,
                 before.site is site,
                 bool(carried),
             )
@@ -351,7 +370,9 @@ class Walks:
         parts = {key[1]: c.parts for key, c in keys.items()}
         names = tuple(ordered) or tuple(parts)
         shown = places[ordered[0]] if ordered else site
-        bindings = tuple(places[name] for name in ordered)
+        bindings = tuple(places[name] for name in ordered) if _stands_in(site, keys.values()) else ()
+        if kept:
+            shown = site
         m.emit(
             StateCarried(shown, m.where(), root, names, site, bindings, tuple(parts[n] for n in names), kept)
         )
@@ -365,6 +386,14 @@ def _in_frame_of(calls: Calls, site: ast.AST, made: Calls) -> tuple[ast.AST, Cal
     return (made[common], made[:common]) if common < len(made) else (site, made)
 
 
+def _stands_in(site: ast.AST, carried: Iterable[Carrier]) -> bool:
+    """Whether a call is a statement of the very loop that carries, so that a line can follow it."""
+    return all(
+        any(isinstance(step, ast.Expr) and step.value is site for step in getattr(c.node, "body", ()))
+        for c in carried
+    )
+
+
 def _last_binding(loop: ast.AST, name: str) -> ast.Name | None:
     """The last place in a loop where a name is bound."""
     found = [
@@ -373,3 +402,24 @@ def _last_binding(loop: ast.AST, name: str) -> ast.Name | None:
         if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
     ]
     return max(found, key=lambda node: (node.lineno, node.col_offset), default=None)
+
+
+def _read_first(loop: ast.AST) -> set[str]:
+    """The names that a loop reads before it binds them, in the order of the source; what is assigned is read first."""
+    bound: dict[str, tuple[int, int]] = {}
+    read: dict[str, tuple[int, int]] = {}
+    for node in ast.walk(loop):
+        if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            end = (node.end_lineno or node.lineno, node.end_col_offset or 0)
+            for part in (part for target in targets for part in ast.walk(target)):
+                if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
+                    bound[part.id] = min(bound.get(part.id, end), end)
+                    if isinstance(node, ast.AugAssign):
+                        read.setdefault(part.id, (0, 0))
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            here = (node.lineno, node.col_offset)
+            read[node.id] = min(read.get(node.id, here), here)
+    targets = [node for node in ast.walk(getattr(loop, "target", ast.Pass())) if isinstance(node, ast.Name)]
+    own = {node.id for node in targets}
+    return {name for name, at in read.items() if name not in own and at < bound.get(name, (10**9, 0))}

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from gradvet.autograd.graph import held_tensors
+from gradvet.autograd.graph import held_tensors, surely_asks
 from gradvet.autograd.knowledge.lookup import load
 from gradvet.autograd.library import flags
 from gradvet.autograd.library.operations import (
@@ -20,7 +20,7 @@ from gradvet.autograd.library.operations import (
 )
 from gradvet.autograd.library.tensors import set_requires_grad
 from gradvet.autograd.machine import Machine
-from gradvet.autograd.memory.domain import FLOAT, MAYBE, NO, YES, Origin, Tensor
+from gradvet.autograd.memory.domain import FLOAT, MAYBE, NO, NOTHING, YES, Origin, Tensor
 from gradvet.autograd.memory.values import (
     FALSE,
     NONE,
@@ -166,13 +166,15 @@ def as_module(m: Machine, ref: Ref, content: Opaque, words: str, site: ast.AST) 
 
 def attribute(m: Machine, ref: Ref, content: Layer, name: str, node: ast.AST, *, called: bool) -> Value:
     """An attribute of a module of torch.nn, or of one that is only known to be a module."""
+    if name in MODULE_METHODS:
+        return Method(ref, name, node)
     for part, address in content.parameters:
         if part == name:
             return Ref(address)
     for part, value in content.children:
         if part == name:
             return value
-    if name in MODULE_METHODS or called:
+    if called:
         return Method(ref, name, node)
     if name == "training":
         return Number("bool")
@@ -417,8 +419,11 @@ def opaque_forward(m: Machine, ref: Ref, trains: list[Operand], call: Call) -> V
     """What a module gives of which only the parameters are known."""
     site = call.node
     operands = list(trains)
+    saved = NOTHING
     for at, value in enumerate(call.all_values()):
         operands += [Operand(f"arg{at}", held, state) for held, state in held_tensors(m, value)]
+        if surely_asks(m, value):  # its gradient is computed from the weights
+            saved = NOTHING.union(*(o.state.storage for o in trains if len(o.state.storage) == 1))
     through = [o for o in operands if o.state.requires_grad & YES]
     truth = NO
     for operand in through:
@@ -428,7 +433,18 @@ def opaque_forward(m: Machine, ref: Ref, trains: list[Operand], call: Call) -> V
     address = m.address(site, "module result")
     func = site.func if isinstance(site, ast.Call) else site
     given = Inputs({}, tuple(operands), ())
-    state = computed(m, site, address, f"{ast.unparse(func)}()", (), in_mode(m, truth), through, given, FLOAT)
+    state = computed(
+        m,
+        site,
+        address,
+        f"{ast.unparse(func)}()",
+        (),
+        in_mode(m, truth),
+        through,
+        given,
+        FLOAT,
+        also_saved=saved,
+    )
     m.place(address, state._replace(loose=True))
     return Ref(address)
 

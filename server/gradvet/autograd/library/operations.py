@@ -404,8 +404,9 @@ def computed(
     dtype: int,
     op: Op | None = None,
     out: Output | None = None,
+    also_saved: frozenset[int] = NOTHING,
 ) -> Tensor:
-    """The state of a tensor that an op has just made, and its node in the graph."""
+    """The state of a tensor that an op has just made, and its node in the graph, which keeps what is `also_saved`."""
     cuts = argument_cuts(m, inputs)
     assumes: frozenset[str] = frozenset()
     leaves = NOTHING
@@ -441,6 +442,7 @@ def computed(
         )
     names: frozenset[str | None] = frozenset(fn) or frozenset({ANY_FN})
     saved, keeps = _saved(m, frozenset({address}), op, inputs)
+    saved |= also_saved
     known = not inputs.unknown
     add_node(m, address, words, site, [o.state for o in through], saved, keeps, all_known=known)
     if (
