@@ -420,6 +420,6 @@ def _read_first(loop: ast.AST) -> set[str]:
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             here = (node.lineno, node.col_offset)
             read[node.id] = min(read.get(node.id, here), here)
-    targets = [node for node in ast.walk(getattr(loop, "target", ast.Pass())) if isinstance(node, ast.Name)]
-    own = {node.id for node in targets}
+    passed = [node for node in ast.walk(getattr(loop, "target", ast.Pass())) if isinstance(node, ast.Name)]
+    own = {node.id for node in passed}
     return {name for name, at in read.items() if name not in own and at < bound.get(name, (10**9, 0))}
