@@ -34,7 +34,9 @@ def check(command: str, paths: Sequence[Path], *, strict: bool = True) -> list[F
     try:
         data = json.loads(done.stdout)
     except json.JSONDecodeError:
-        raise CheckerError(f"no JSON from {command} (exit {done.returncode})\n{done.stderr[-2000:]}") from None
+        raise CheckerError(
+            f"no JSON from {command} (exit {done.returncode})\n{done.stderr[-2000:]}"
+        ) from None
     if strict and done.stderr.strip():
         raise CheckerError(f"{command} complains:\n{done.stderr[-2000:]}")
     return list(_found(data))

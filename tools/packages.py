@@ -49,7 +49,16 @@ class Package:
             return
         FOLDER.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=FOLDER) as scratch:
-            command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:"]
+            command = [
+                sys.executable,
+                "-m",
+                "pip",
+                "download",
+                "--quiet",
+                "--no-deps",
+                "--only-binary",
+                ":all:",
+            ]
             command += ["--dest", scratch, f"{self.name}=={self.version}"]
             subprocess.run(command, check=True)  # noqa: S603  our own pins
             (wheel,) = Path(scratch).glob("*.whl")

@@ -16,18 +16,21 @@ from tools.mutate.campaign import FAULT, NONE, PACKAGES, Case, all_cases, judged
 from tools.mutate.operators import OPERATORS
 from tools.packages import pinned
 
-
 MOST_OF_A_PACKAGE = 3
 
 
 def main() -> int:
     """Run from the command line."""
     parser = argparse.ArgumentParser(prog="python -m tools.mutate", description=__doc__)
-    parser.add_argument("--command", action="append", metavar="COMMAND", help="a checker; paths are put behind it")
+    parser.add_argument(
+        "--command", action="append", metavar="COMMAND", help="a checker; paths are put behind it"
+    )
     parser.add_argument("--all", action="store_true", help="those too that nobody has judged")
     parser.add_argument("--only", metavar="OPERATOR", choices=OPERATORS, help="the mutants of one operator")
     parser.add_argument("--misses", action="store_true", help="show each fault that is missed")
-    parser.add_argument("--sample", type=int, metavar="N", help="show N unjudged mutants of each operator, to judge")
+    parser.add_argument(
+        "--sample", type=int, metavar="N", help="show N unjudged mutants of each operator, to judge"
+    )
     options = parser.parse_args()
     for package in pinned(PACKAGES):
         package.fetch()
@@ -38,7 +41,9 @@ def main() -> int:
             print(f"=== {case.key} {case.mutant.operator} {case.package.name} {case.path}\n{snippet(case)}")
         return 0
     wanted = [
-        case for case in cases if (options.all and _verdict(case, known) != NONE) or _verdict(case, known) == FAULT
+        case
+        for case in cases
+        if (options.all and _verdict(case, known) != NONE) or _verdict(case, known) == FAULT
     ]
     for command in options.command or [OURS]:
         found = run(wanted, command)
@@ -46,7 +51,9 @@ def main() -> int:
         if options.misses:
             for case in wanted:
                 if not found[case.key]:
-                    print(f"missed {case.key} {case.mutant.operator} {case.package.name} {case.path}:{case.mutant.row} {case.line}")
+                    print(
+                        f"missed {case.key} {case.mutant.operator} {case.package.name} {case.path}:{case.mutant.row} {case.line}"
+                    )
     return 0
 
 

@@ -197,7 +197,9 @@ def _at_callers(module: Module, home: ast.AST) -> set[int]:
     found: set[int] = set()
     for said in _said(module):
         if name in said.calls:
-            found |= rows(said.node) | _mentions(module, function_of(module, said.node), names_bound(said.node))
+            found |= rows(said.node) | _mentions(
+                module, function_of(module, said.node), names_bound(said.node)
+            )
     return found
 
 

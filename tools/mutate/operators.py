@@ -16,7 +16,19 @@ Operator = Callable[[Module], Iterator[Site]]
 OPERATORS: dict[str, Operator] = {}
 
 _KEEPING = ("append", "add", "extend", "update", "put", "store", "appendleft")
-_NUMBERS = ("item", "tolist", "long", "int", "bool", "argmax", "size", "dim", "numel", "shape", "requires_grad")
+_NUMBERS = (
+    "item",
+    "tolist",
+    "long",
+    "int",
+    "bool",
+    "argmax",
+    "size",
+    "dim",
+    "numel",
+    "shape",
+    "requires_grad",
+)
 _WITHOUT_GRAD = ("no_grad", "inference_mode")
 _BLOCKS = ("body", "orelse", "finalbody")
 
@@ -216,7 +228,9 @@ def _is_of_parameters(module: Module, node: ast.Call) -> bool:
     made = around(module, node, ast.ListComp, ast.DictComp)
     match made:
         case ast.ListComp(elt=kept) | ast.DictComp(value=kept) if _is_chain_of(kept, node):
-            return any(word in ast.unparse(made.generators[0].iter) for word in ("parameters()", "state_dict()"))
+            return any(
+                word in ast.unparse(made.generators[0].iter) for word in ("parameters()", "state_dict()")
+            )
     return False
 
 

@@ -19,3 +19,18 @@ class SharedEdit(Event):
     target: ast.expr | None
     read: ast.AST | None
     saved: tuple[ast.AST, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotAliased(Event):
+    """What was kept of a model's parameters is no copy: the optimizer changes it with the model.
+
+    `kind` is state_dict, or element (a parameter's value that was added to a container); `step` is where the
+    parameters change, `read` where the snapshot is used, `loaded` whether it is loaded into its own model.
+    """
+
+    kind: str
+    value: ast.AST
+    step: ast.AST | None
+    read: ast.AST | None
+    loaded: bool

@@ -433,16 +433,15 @@ class Machine:
             elif type(content) is Opaque:
                 self.vague.add(node)
             if self.rewritten and self.judge is not None:
-                storage = getattr(content, "storage", None)
-                self.judge.arrays.looked_at(
-                    node, value.address, storage or frozenset({value.address}), content
-                )
+                self.judge.looked_at(node, value)
         elif kind is Union or kind is Each:
             content = self.tensor(value)
             if content is not None:
                 self.note(node, content)
             else:
                 self.vague.add(node)
+            if self.rewritten and self.judge is not None:
+                self.judge.looked_at(node, value)
         elif kind is Unknown:
             self.vague.add(node)
         return value

@@ -144,6 +144,7 @@ def _definitions(statement: ast.stmt) -> list[Definition]:
 _EVIDENCE = frozenset({
     "backward", "parameters", "named_parameters", "state_dict", "train", "eval", "detach", "detach_", "requires_grad",
     "requires_grad_", "numpy", "data", "grad", "zero_grad", "no_grad", "item", "retain_grad", "cuda", "step", "append",
+    "load_state_dict",
 })  # fmt: skip
 """Attributes by which something unknown shows that it is a tensor, a module, or holds them."""
 

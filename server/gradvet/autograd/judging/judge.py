@@ -10,6 +10,7 @@ from gradvet.autograd.judging.calls import CallNotes
 from gradvet.autograd.judging.cut_notes import CutNotes
 from gradvet.autograd.judging.flags import FlagNotes
 from gradvet.autograd.judging.numpy_alias import NumpyNotes
+from gradvet.autograd.judging.snapshots import SnapshotNotes
 from gradvet.autograd.judging.walks import Walks
 from gradvet.autograd.library.layers import is_module, members
 from gradvet.autograd.library.operations import savers
@@ -18,6 +19,7 @@ from gradvet.autograd.machine import Loop, Machine
 from gradvet.autograd.memory.domain import GRAD, MAYBE, NO, YES, Node, Tensor
 from gradvet.autograd.memory.values import (
     TRUE,
+    Dict,
     Instance,
     Layer,
     Optimizer,
@@ -27,6 +29,7 @@ from gradvet.autograd.memory.values import (
     Value,
     refs,
 )
+from gradvet.syntax.parse import Module
 
 GROWING = ("+", "*", "=")
 """How something is put into a container: one element more, a key that is not known, an item that is set."""
@@ -153,6 +156,7 @@ class Judge:
     calls: CallNotes = field(init=False)
     arrays: NumpyNotes = field(init=False)
     walks: Walks = field(init=False)
+    snapshots: SnapshotNotes = field(init=False)
 
     def __post_init__(self) -> None:
         """The notes of one topic each lie in a part of their own."""
@@ -160,6 +164,24 @@ class Judge:
         self.calls = CallNotes(self.machine)
         self.arrays = NumpyNotes(self.machine, self._spoil)
         self.walks = Walks(self.machine)
+        self.snapshots = SnapshotNotes(self.machine)
+
+    def conclude_topics(self, module: Module) -> None:
+        """The notes that lie in parts of their own become events."""
+        self.calls.conclude()
+        if self.machine.rewritten or self.snapshots.loads:
+            self.arrays.conclude(module.parents)
+            self.snapshots.conclude(module.parents)
+
+    def looked_at(self, node: ast.AST, value: Value) -> None:
+        """A value was read after something was changed behind its back."""
+        for ref in refs(value):
+            content = self.machine.cells.get(ref.address)
+            if isinstance(content, (Dict, Sequence)):
+                self.snapshots.looked_at(node, ref)
+            else:
+                storage = getattr(content, "storage", None) or frozenset({ref.address})
+                self.arrays.looked_at(node, ref.address, storage, content)
 
     def noticed(self) -> bool:
         """Whether there is anything to judge."""
@@ -179,6 +201,8 @@ class Judge:
     def stored(self, site: ast.AST, holder: Ref, value: Value, how: str) -> None:
         """`value` was put into `holder`; `how` is one of GROWING, or the name of an attribute."""
         m = self.machine
+        if how == "+":
+            self.snapshots.added(site, value)
         content = m.cells.get(holder.address)
         if how == "requires_grad" and value == TRUE:
             self.cut_notes.flagged[holder.address & ~1] = site
@@ -216,6 +240,7 @@ class Judge:
     def reached(self, leaves: frozenset[int], cuts: frozenset[int], site: ast.AST) -> None:
         """A backward reached these leaves, and these cuts lie on its way."""
         self.reached_leaves |= leaves
+        self.snapshots.reached(leaves)
         if self.stepping:
             self.pending, self.stepping = {}, False
         self.pending[site] = None
@@ -233,6 +258,7 @@ class Judge:
 
     def stepped(self, ref: Ref, content: Optimizer, site: ast.AST) -> None:
         """An optimizer made a step."""
+        self.snapshots.stepped(content.owns, site)
         self.stepping = True
         for owned in content.owns:
             self.losses_of.setdefault(owned, {}).update(self.pending)

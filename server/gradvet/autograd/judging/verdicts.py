@@ -16,9 +16,7 @@ from gradvet.syntax.parse import Module
 def conclude(m: Machine, judge: Judge, module: Module) -> None:
     """Emit the events that only the whole run can tell."""
     intents(m, judge, module)
-    judge.calls.conclude()
-    if judge.arrays.edits:
-        judge.arrays.conclude(module.parents)
+    judge.conclude_topics(module)
     if not judge.noticed():
         return
     parents = module.parents

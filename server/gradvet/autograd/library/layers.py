@@ -20,7 +20,7 @@ from gradvet.autograd.library.operations import (
 )
 from gradvet.autograd.library.tensors import set_requires_grad
 from gradvet.autograd.machine import Machine
-from gradvet.autograd.memory.domain import FLOAT, MAYBE, NO, NOTHING, YES, Origin, Tensor
+from gradvet.autograd.memory.domain import FLOAT, MAYBE, NO, NOTHING, YES, Alias, Origin, Tensor
 from gradvet.autograd.memory.values import (
     FALSE,
     NONE,
@@ -520,6 +520,9 @@ def call_module_method(m: Machine, method: Method, call: Call) -> Value:
         case "zero_grad":
             clear_gradients(m, tuple(ref.address for _, ref in members(m, receiver).parameters), call)
             return NONE
+        case "load_state_dict" if call.args and m.judge is not None:
+            m.judge.snapshots.loaded(receiver, call.args[0], call.node)
+            return Unknown(f"the result of {name}")
         case "load_state_dict" | "share_memory" | "compile":
             return Unknown(f"the result of {name}")
         case "forward":
@@ -584,11 +587,17 @@ def _listed(m: Machine, receiver: Value, name: str, call: Call) -> Value:
 
 def _state_dict(m: Machine, receiver: Value, call: Call) -> Value:
     parts = []
+    m.calls_of[call.node] = m.where()
+    if m.judge is not None:
+        m.judge.snapshots.taken = True
     for name, ref in members(m, receiver).parameters:
         state = m.tensor(ref)
         if state is not None:
             address = m.address(call.node, f"state {name} {ref.address}")
-            m.place(address, Tensor(storage=state.storage, origin=Origin(call.node, "state_dict()")))
+            alias = Alias("state_dict", frozenset({ref.address}), call.node)
+            m.place(
+                address, Tensor(storage=state.storage, alias=alias, origin=Origin(call.node, "state_dict()"))
+            )
             parts.append((const(name), Ref(address)))
     rest = None if parts else Unknown("a tensor of a state_dict")
     return m.new(call.node, Dict(tuple(parts), rest, Text() if rest else None, "state_dict"), "state_dict")

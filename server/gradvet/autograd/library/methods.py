@@ -236,6 +236,8 @@ def _dict(m: Machine, ref: Ref, content: Dict, name: str, call: Call) -> Value:
                         set_item(m, ref, key, item, call.node)
                     if other.rest is not None:
                         set_item(m, ref, other.keys or Text(), other.rest, call.node)
+                else:
+                    set_item(m, ref, Text(), Unknown("a value of a mapping that is not known"), call.node)
             for word, item in call.keywords.items():
                 set_item(m, ref, const(word), item, call.node)
             return NONE
@@ -327,6 +329,8 @@ def _opaque(m: Machine, ref: Ref, content: Opaque, name: str, call: Call) -> Val
         return NONE
     if name in _TENSOR_EVIDENCE and name != "backward":
         return _as_tensor_method(m, ref, content, name, call)
+    if name == "step" and m.judge is not None:
+        m.judge.snapshots.stepped_elsewhere(call.args, call.node)
     if name == "scale" and len(call.args) == 1 and m.tensor(call.args[0]) is not None:
         return combined(m, call.node, "scale()", [call.args[0]], fn=("MulBackward0",))
     return m.unknown(call.node, f"the result of `{name}`", (ref, *call.all_values()), "call")

@@ -158,6 +158,8 @@ def _call_each(m: Machine, functions: tuple[Value, ...], call: Call) -> Value:
 
 def unknown_call(m: Machine, call: Call, reason: str) -> Value:
     """The result of a call that cannot be followed."""
+    if m.judge is not None and m.judge.snapshots.taken:
+        m.judge.snapshots.handed_over(call.all_values())
     return m.unknown(call.node, reason, call.all_values(), "call")
 
 

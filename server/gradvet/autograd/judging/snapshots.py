@@ -1,0 +1,213 @@
+"""Snapshots of a model's parameters that share their storage: they go on changing with the model."""
+
+import ast
+from dataclasses import dataclass, field
+from typing import Any
+
+from gradvet.autograd.events_alias import SnapshotAliased
+from gradvet.autograd.graph import held_tensors
+from gradvet.autograd.library.layers import members
+from gradvet.autograd.machine import Machine
+from gradvet.autograd.memory.domain import YES, Alias, Tensor
+from gradvet.autograd.memory.values import Array, Dict, Optimizer, Ref, Sequence, Value, refs
+
+OF_STATE_DICT, OF_PARAMETER = 1, 2
+_DEEP = 2
+
+
+def stale_key(address: int) -> tuple[int, str]:
+    """The cell that tells that the parameters behind a tensor have changed since it was taken."""
+    return (address, "#stale")
+
+
+@dataclass(slots=True)
+class Grown:
+    """A parameter's value was added to a container in a loop."""
+
+    site: ast.AST
+    calls: tuple[ast.AST, ...]
+    made: ast.AST
+
+
+@dataclass(slots=True)
+class SnapshotNotes:
+    """Which snapshots there are, which steps they have outlived, and who looks at them then."""
+
+    machine: Machine
+    taken: bool = False
+    grown: dict[int, Grown] = field(default_factory=dict)
+    steps: dict[int, ast.AST] = field(default_factory=dict)
+    reads: dict[int, tuple[ast.AST, tuple[ast.AST, ...]]] = field(default_factory=dict)
+    handed: set[int] = field(default_factory=set)
+    waiting: set[int] = field(default_factory=set)
+    spent: bool = False
+    loads: dict[int, tuple[ast.AST, tuple[ast.AST, ...]]] = field(default_factory=dict)
+
+    def stepped(self, leaves: frozenset[int], site: ast.AST) -> None:
+        """An optimizer has changed these leaves; what was taken of them before is stale."""
+        if not self.taken or not leaves:
+            return
+        m = self.machine
+        storage: set[int] = set()
+        for leaf in leaves:
+            state = m.cells.get(leaf)
+            if type(state) is Tensor:
+                storage |= state.storage
+        for address, content in list(m.cells.items()):
+            if not isinstance(content, (Tensor, Array)) or type(address) is not int:
+                continue
+            if content.alias is None or content.storage.isdisjoint(storage):
+                continue
+            kind = OF_STATE_DICT if self._is_of_state_dict(content.alias) else OF_PARAMETER
+            m.rewritten = True
+            m.store.set(stale_key(address), kind)
+            self.steps.setdefault(address & ~1, site)
+
+    def reached(self, leaves: frozenset[int]) -> None:
+        """A backward reached these leaves: the next step may change them."""
+        if self.spent:
+            self.waiting, self.spent = set(), False
+        self.waiting |= leaves
+
+    def stepped_elsewhere(self, args: tuple[Value, ...], site: ast.AST) -> None:
+        """`step()` of something unknown: of an optimizer that it is given, or of what backward has reached since."""
+        owned = frozenset(self.waiting)
+        self.spent = True
+        for value in args:
+            content = self.machine.cells.get(getattr(value, "address", -1))
+            if type(content) is Optimizer:
+                owned = content.owns
+        self.stepped(owned, site)
+
+    def _is_of_state_dict(self, alias: Alias) -> bool:
+        while alias.kind != "state_dict":
+            above = [self.machine.cells.get(source) for source in alias.source]
+            found = [
+                content.alias for content in above if type(content) is Tensor and content.alias is not None
+            ]
+            if not found:
+                return False
+            alias = found[0]
+        return True
+
+    def added(self, site: ast.AST, value: Value) -> None:
+        """A value was added to a container."""
+        m = self.machine
+        if not m.loops:
+            return
+        for ref in refs(value):
+            content = m.cells.get(ref.address)
+            if not isinstance(content, (Tensor, Array)) or content.alias is None:
+                continue
+            if any(
+                type(p := m.cells.get(place)) is Tensor and p.parameter == YES for place in content.storage
+            ):
+                self.taken = True
+                self.grown.setdefault(ref.address & ~1, Grown(site, m.where(), content.alias.node))
+
+    def looked_at(self, node: ast.AST, value: Value) -> None:
+        """A container is the value of an expression: whether it holds what is stale by now."""
+        for ref in refs(value):
+            for found in self._stale_in(ref, 0):
+                self.reads.setdefault(found & ~1, (node, self.machine.where()))
+
+    def _stale_in(self, ref: Ref, depth: int) -> list[int]:
+        """The innermost containers that hold stale tensors of a state dict."""
+        content = self.machine.cells.get(ref.address)
+        if not isinstance(content, (Dict, Sequence)) or depth > _DEEP:
+            return []
+        found = []
+        for part in refs(content.element):
+            if self.machine.cells.get(stale_key(part.address)) == OF_STATE_DICT:
+                return [ref.address]
+            found += self._stale_in(part, depth + 1)
+        return found
+
+    def handed_over(self, values: tuple[Value, ...], depth: int = 0) -> None:
+        """A call that is not followed was given these: it may fill a dictionary anew."""
+        for value in values:
+            for ref in refs(value):
+                content = self.machine.cells.get(ref.address)
+                if isinstance(content, Dict):
+                    self.handed.add(ref.address & ~1)
+                    if depth < _DEEP and content.element is not None:
+                        self.handed_over((content.element,), depth + 1)
+
+    def loaded(self, module: Value, state: Value, site: ast.AST) -> None:
+        """`load_state_dict(state)`: nothing happens when all of it is the module's own storage."""
+        m = self.machine
+        own = frozenset[int]().union(
+            *(m.cells[ref.address].storage for _, ref in members(m, module).parameters)
+        )
+        for ref in refs(state):
+            content = m.cells.get(ref.address)
+            if type(content) is not Dict or content.rest is not None or not content.items:
+                continue
+            held = [held for _, value in content.items for _, held in held_tensors(m, value)]
+            if len(held) == len(content.items) and all(
+                t.alias is not None and self._is_of_state_dict(t.alias) and t.storage <= own for t in held
+            ):
+                self.loads.setdefault(ref.address & ~1, (site, m.where()))
+
+    def conclude(self, parents: dict[ast.AST, ast.AST]) -> None:
+        """Tell the snapshots that were used as if they were copies."""
+        m = self.machine
+        told: set[ast.AST] = set()
+        for address in (*self.loads, *self.reads):
+            site = m.site_of(address)
+            loaded = self.loads.get(address)
+            read = loaded or self.reads[address]
+            if site is None or site in told or _only_keys(read[0], parents):
+                continue
+            step = self._step(address)
+            if address in self.handed or (step is None and not _is_kept(site, read[0], loaded, parents)):
+                continue
+            told.add(site)
+            calls = m.calls_of.get(site, ())
+            m.emit(SnapshotAliased(site, calls, "state_dict", site, step, read[0], loaded is not None))
+        for address, grown in self.grown.items():
+            step = self.steps.get(address)
+            if step is not None and grown.site not in told:
+                told.add(grown.site)
+                m.emit(
+                    SnapshotAliased(grown.site, grown.calls, "element", grown.made, step, None, loaded=False)
+                )
+
+    def _step(self, address: int) -> ast.AST | None:
+        """Where the parameters behind a container's tensors were changed."""
+        for at in (address, address | 1):
+            content: Any = self.machine.cells.get(at)
+            if isinstance(content, (Dict, Sequence)):
+                for part in refs(content.element):
+                    if part.address & ~1 in self.steps:
+                        return self.steps[part.address & ~1]
+        return None
+
+
+def _only_keys(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
+    """Whether only the names are looked at, or whether there is something at all."""
+    parent = parents.get(node)
+    match parent:
+        case ast.Attribute(attr="keys") | ast.Compare() | ast.If() | ast.BoolOp() | ast.UnaryOp():
+            return True
+        case ast.Call(ast.Name("len" | "print" | "set" | "list" | "sorted" | "bool")):
+            return True
+        case ast.For(target=ast.Name()):
+            return True
+    return False
+
+
+def _is_kept(site: ast.AST, read: ast.AST, loaded: object, parents: dict[ast.AST, ast.AST]) -> bool:
+    """Whether a snapshot was kept on an object by one function, to be loaded from there by another."""
+    if loaded is None or not isinstance(read, ast.Call) or not read.args:
+        return False
+    kept = isinstance(read.args[0], (ast.Attribute, ast.Subscript))
+    return kept and _function(site, parents) is not _function(read, parents)
+
+
+def _function(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> ast.AST | None:
+    while node in parents:
+        node = parents[node]
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return node
+    return None
