@@ -5,6 +5,7 @@ import ast
 from gradvet.autograd.events import AliasEdited, DataUse, ModeStatement, Retained, UnusedGraph
 from gradvet.autograd.graph import reachable
 from gradvet.autograd.judging.cut_paths import cut_paths, cut_subject
+from gradvet.autograd.judging.forwards import unrecorded_forwards
 from gradvet.autograd.judging.intents import intents
 from gradvet.autograd.judging.judge import Judge, Kept, ModuleCall, holder_words
 from gradvet.autograd.machine import CutInfo, Machine
@@ -17,6 +18,11 @@ def conclude(m: Machine, judge: Judge, module: Module) -> None:
     """Emit the events that only the whole run can tell."""
     intents(m, judge, module)
     judge.conclude_topics(module)
+    _conclude(m, judge, module)
+    unrecorded_forwards(m, module.parents)
+
+
+def _conclude(m: Machine, judge: Judge, module: Module) -> None:
     if not judge.noticed():
         return
     parents = module.parents
@@ -361,3 +367,115 @@ def _lives_on(alias: ast.AST, site: ast.AST, parents: dict[ast.AST, ast.AST]) ->
     if isinstance(statement, ast.Assign):
         return not any(isinstance(t, ast.Name) and t.id == source.id for t in statement.targets)
     return True
+
+
+_CUTTING = ("data", "detach", "no_grad")
+
+
+def _rank(m: Machine, number: int) -> tuple[int, int]:
+    kind = m.cuts[number].kind
+    return (_CUTTING.index(kind) if kind in _CUTTING else len(_CUTTING), number)
+
+
+def _freezes(
+    m: Machine, judge: Judge, node: ast.AST, hidden: set[int], parents: dict[ast.AST, ast.AST]
+) -> bool:
+    """Whether a `with torch.no_grad()` covers whole submodules as they were made: a way to freeze them."""
+    if not isinstance(parents.get(node), ast.withitem):
+        return False
+    covered: set[int] = set()
+    called = judge.under.get(node, set())
+    for address, content in m.cells.items():
+        if type(address) is not int or type(content) not in (Instance, Layer) or address & ~1 not in called:
+            continue
+        found = members(m, Ref(address))
+        leaves = {ref.address for _, ref in found.parameters}
+        if not leaves or not leaves <= hidden:
+            continue
+        if any(ref.address & ~1 in judge.changed and members(m, ref).parameters for _, ref in found.modules):
+            return False
+        covered |= leaves
+    return hidden <= covered
+
+
+def _cuts(m: Machine, judge: Judge, parents: dict[ast.AST, ast.AST]) -> None:
+    """Leaves that an optimizer owns, that no backward reached, and that a cut on the way to a loss hides."""
+    done: set[int] = set()
+    names = judge.leaf_names
+    for _, optimizer, owner in judge.optimizers:
+        owns = {leaf for leaf in optimizer.owns if judge.losses_of.get(leaf)}
+        missed = {leaf for leaf in owns if leaf not in judge.reached_leaves and _trains(m, leaf)}
+        told: set[int] = set()
+        losses = {loss: None for leaf in missed for loss in judge.losses_of[leaf]}
+        pairs = [(number, loss) for loss in losses for number in judge.cuts_of.get(loss, ())]
+        for number, loss in sorted(pairs, key=lambda pair: _rank(m, pair[0])):
+            info = m.cuts[number]
+            hidden = missed & info.leaves
+            if not hidden or number in done or info.kind not in _CUTTING or hidden <= told:
+                continue
+            chosen = bool(info.leaves - optimizer.owns)  # the optimizer was given some of what is hidden here
+            if info.kind == "no_grad" and not chosen and _freezes(m, judge, info.node, hidden, parents):
+                continue
+            told |= hidden
+            done.add(number)
+            found = tuple(sorted({names.get(leaf) or _leaf_name(m, leaf) for leaf in hidden}))
+            all_cut = bool(owns) and owns <= missed
+            subject = _cut_subject(info.node, parents)
+            m.emit(CutPath(info.node, info.calls, info.kind, info.name, found, loss, owner, all_cut, subject))
+    owned = frozenset[int]().union(*(optimizer.owns for _, optimizer, _ in judge.optimizers))
+    for number, loss in judge.dead.items():
+        info = m.cuts[number]
+        if (
+            number in done
+            or info.kind not in ("detach", "no_grad", "data", "item")
+            or not info.leaves & owned
+        ):
+            continue
+        done.add(number)
+        subject = _cut_subject(info.node, parents)
+        statement = _statement(info.node, parents)
+        result = ""
+        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+            result = f"`{statement.targets[0].id}`"
+        m.emit(
+            CutPath(
+                info.node,
+                info.calls,
+                info.kind,
+                info.name,
+                (),
+                loss,
+                None,
+                False,
+                subject,
+                term=True,
+                result=result,
+            )
+        )
+
+
+def _cut_subject(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> ast.AST | None:
+    """What is cut: the receiver of `detach()`, or the first statement that runs without grad mode."""
+    if (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in ("detach", "detach_")
+    ):
+        return node.func.value
+    if isinstance(node, ast.Attribute):
+        return node.value
+    item = parents.get(node)
+    block = parents.get(item) if isinstance(item, ast.withitem) else item
+    if isinstance(block, (ast.With, ast.AsyncWith, ast.FunctionDef)):
+        return block.body[0]
+    return None
+
+
+def _trains(m: Machine, leaf: int) -> bool:
+    state = m.cells.get(leaf)
+    return type(state) is Tensor and state.requires_grad == YES
+
+
+def _leaf_name(m: Machine, leaf: int) -> str:
+    state = m.cells.get(leaf)
+    return state.origin.text if type(state) is Tensor and state.origin is not None else "a parameter"

@@ -1,0 +1,21 @@
+"""Grad modes that are on or off where they should not be, and what was made in them."""
+
+import ast
+from dataclasses import dataclass
+
+from gradvet.autograd.events import Event
+
+
+@dataclass(frozen=True, slots=True)
+class ForwardUnrecorded(Event):
+    """The forward of a module that is trained runs with grad mode off.
+
+    `node` is what turned it off, `function` the forward, `owner_class` its class; `leaves` are the parameters that
+    get no gradient, `loss` is the backward that misses them, and `raises` whether it has nothing else to reach.
+    """
+
+    function: ast.AST
+    owner_class: str
+    leaves: tuple[str, ...]
+    loss: ast.AST
+    raises: bool
