@@ -19,3 +19,16 @@ class ForwardUnrecorded(Event):
     leaves: tuple[str, ...]
     loss: ast.AST
     raises: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ModeLeftOff(Event):
+    """`set_grad_enabled(False)` in `function` outlives it; `other` says that it is undone on another way out.
+
+    `loss` is a backward that fails for it, or that the program runs at all.
+    """
+
+    function: ast.AST
+    other: bool
+    loss: ast.AST
+    raises: bool

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 from gradvet.syntax.imports import add_import, torch_name
 from gradvet.syntax.parse import Module
 from gradvet.syntax.place import first_row
-from gradvet.text import Edit, Source, Span
+from gradvet.text import Edit, Source, Span, apply
 
-__all__ = ["add_decorator", "add_import", "torch_name", "wrap_in_with"]
+__all__ = ["add_decorator", "add_import", "block_instead", "torch_name", "wrap_in_with"]
 
 if TYPE_CHECKING:
     import libcst as cst
@@ -51,6 +51,30 @@ def wrap_in_with(module: Module, statements: ast.stmt | Sequence[ast.stmt], head
         return _replaced(tree, body, body.with_changes(body=statements))
 
     return _rewritten(module, _rows(module, block), block, change)
+
+
+def block_instead(module: Module, node: ast.stmt, context: str) -> list[Edit]:
+    """The statement becomes the header `with context:` of a block that holds the statements after it."""
+    parent = module.parents[node]
+    for field in _BLOCKS:
+        block = getattr(parent, field, None)
+        if isinstance(block, list) and node in block:
+            rest = block[block.index(node) + 1 :]
+            return _in_place_of(module, node, rest, f"with {context}:") if rest else []
+    return []
+
+
+def _in_place_of(module: Module, node: ast.stmt, rest: list[ast.stmt], header: str) -> list[Edit]:
+    """One edit: the lines of the statement go, and those after it come back inside the block."""
+    wrapped = wrap_in_with(module, rest, header)
+    source = module.source
+    first, begin = source.line_starts[node.lineno - 1], source.line_starts[rest[0].lineno - 1]
+    if not wrapped or first == begin or (node.end_lineno or node.lineno) == rest[0].lineno:
+        return []
+    end = source.span(rest[-1]).end
+    changed = apply(source.text, wrapped)
+    kept = changed[begin : end + len(changed) - len(source.text)]
+    return [Edit(Span(first, end), kept)]
 
 
 def add_decorator(module: Module, definition: ast.stmt, decorator: str) -> list[Edit]:

@@ -9,6 +9,7 @@ from gradvet.autograd.graph import held_tensors, node_key, reachable, spoiled_ke
 from gradvet.autograd.judging.calls import CallNotes
 from gradvet.autograd.judging.cut_notes import CutNotes
 from gradvet.autograd.judging.flags import FlagNotes
+from gradvet.autograd.judging.mode_left import ModeNotes
 from gradvet.autograd.judging.numpy_alias import NumpyNotes
 from gradvet.autograd.judging.snapshots import SnapshotNotes
 from gradvet.autograd.judging.walks import Walks
@@ -157,6 +158,7 @@ class Judge:
     arrays: NumpyNotes = field(init=False)
     walks: Walks = field(init=False)
     snapshots: SnapshotNotes = field(init=False)
+    modes: ModeNotes = field(init=False)
 
     def __post_init__(self) -> None:
         """The notes of one topic each lie in a part of their own."""
@@ -165,10 +167,12 @@ class Judge:
         self.arrays = NumpyNotes(self.machine, self._spoil)
         self.walks = Walks(self.machine)
         self.snapshots = SnapshotNotes(self.machine)
+        self.modes = ModeNotes(self.machine)
 
     def conclude_topics(self, module: Module) -> None:
         """The notes that lie in parts of their own become events."""
         self.calls.conclude()
+        self.modes.conclude()
         if self.machine.rewritten or self.snapshots.loads:
             self.arrays.conclude(module.parents)
             self.snapshots.conclude(module.parents)

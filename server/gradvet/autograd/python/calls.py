@@ -9,6 +9,7 @@ from typing import NamedTuple
 from gradvet.autograd.events import ModeDecorator
 from gradvet.autograd.machine import (
     MODE,
+    MODE_SETTER,
     MOST_CALLS_DEEP,
     MOST_RUNS_OF_ONE_FUNCTION,
     Frame,
@@ -316,6 +317,11 @@ def _run_body(m: Machine, function: Function, frame: Frame, taker: Callable[[Val
     if ends:
         if alive:
             ends.append(m.store.delta(frame.base))
+        ends.append(m.store.delta(frame.base))
+        values.append(NONE)
+    if m.judge is not None and not function.modes and m.setters:
+        m.judge.modes.function_ends(frame, before, [_mode_at(m, delta, before) for delta in ends])
+    if ends and not (len(ends) == 1 and alive):
         m.store.undo(frame.base)
         m.store.merge(ends)
     if function.modes:
@@ -336,6 +342,13 @@ def _run_body(m: Machine, function: Function, frame: Frame, taker: Callable[[Val
 def _never_ends(loop: ast.AST | None) -> bool:
     """Whether a loop is a `while True`."""
     return isinstance(loop, ast.While) and isinstance(loop.test, ast.Constant) and bool(loop.test.value)
+
+
+def _mode_at(m: Machine, delta: Delta, before: int) -> tuple[int, ast.AST | None]:
+    """The grad mode on one way out of a function, and the `set_grad_enabled` that set it last."""
+    setter = delta.get(MODE_SETTER)
+    mode = delta.get(MODE)
+    return (before if mode is None else mode), (m.setters.get(setter) if type(setter) is int else None)
 
 
 def _forget(m: Machine, frame: Frame) -> None:
