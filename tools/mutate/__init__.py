@@ -1,1 +1,1 @@
-"""Known faults, put into real training code one at a time: how many does a tool find?"""
+"""Known faults, put into real training code one at a time: and how many of them a tool finds."""

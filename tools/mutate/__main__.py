@@ -52,7 +52,8 @@ def main() -> int:
             for case in wanted:
                 if not found[case.key]:
                     print(
-                        f"missed {case.key} {case.mutant.operator} {case.package.name} {case.path}:{case.mutant.row} {case.line}"
+                        f"missed {case.key} {case.mutant.operator} {case.package.name} "
+                        f"{case.path}:{case.mutant.row} {case.line}"
                     )
     return 0
 

@@ -107,7 +107,7 @@ def _said(module: Module) -> tuple[_Said, ...]:
                 statement,
                 frozenset(node.id for node in nodes if isinstance(node, ast.Name)),
                 frozenset(node.attr for node in nodes if isinstance(node, ast.Attribute)),
-                frozenset(getattr(node, "id", None) or getattr(node, "attr", "") for node in called),
+                frozenset(str(getattr(node, "id", "") or getattr(node, "attr", "")) for node in called),
                 tuple(_homes(module, statement)),
             )
         )

@@ -197,8 +197,9 @@ def _is_kept(module: Module, node: ast.AST) -> bool:
 
 def _without_grad(module: Module, node: ast.AST) -> bool:
     """Whether a node stands in a block or function that turns grad mode off."""
-    here: ast.AST | None = node
-    while (here := around(module, here, ast.With, ast.FunctionDef, ast.AsyncFunctionDef)) is not None:
+    here = node
+    while (above := around(module, here, ast.With, ast.FunctionDef, ast.AsyncFunctionDef)) is not None:
+        here = above
         makers = [item.context_expr for item in here.items] if isinstance(here, ast.With) else []
         makers += getattr(here, "decorator_list", [])
         if any(_is_no_grad(maker) for maker in makers):

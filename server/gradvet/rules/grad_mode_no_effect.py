@@ -13,11 +13,11 @@ from gradvet.syntax import edits, rewrite
 def check(event: ModeStatement | WithUncalled | ModeDecorator) -> Iterator[Finding]:
     """Report a grad mode that is dropped, not called, or put where it cannot act."""
     match event:
-        case ModeStatement(node=ast.Expr() as node):
+        case ModeStatement(node=ast.Expr() as statement):
             short = event.name.rpartition(".")[2]
             yield Finding(
-                node,
-                f"{code(node.value)} as a statement does nothing: grad mode changes only in a `with` block "
+                statement,
+                f"{code(statement.value)} as a statement does nothing: grad mode changes only in a `with` block "
                 "or as a decorator",
                 (Note("note", f"`{short}` was made and dropped; what follows still runs as before", None),),
                 (
@@ -25,7 +25,7 @@ def check(event: ModeStatement | WithUncalled | ModeDecorator) -> Iterator[Findi
                         "Wrap what follows in the block",
                         "the rest of this block runs in that grad mode",
                         Applicability.UNSAFE,
-                        lambda module: rewrite.block_instead(module, node, module.text(node.value)),
+                        lambda module: rewrite.block_instead(module, statement, module.text(statement.value)),
                     ),
                 ),
             )

@@ -63,7 +63,8 @@ def _lost_leaves(m: Machine, judge: Judge, parents: Parents, before: set[int]) -
                 told |= hidden
             if not hidden or number in done or number in before or info.kind not in KINDS or hidden <= told:
                 continue
-            if info.kind == "no_grad" and _freezes(m, judge, info.node, hidden, parents):
+            chosen = bool(info.leaves - optimizer.owns)  # the optimizer was given some of what is hidden here
+            if info.kind == "no_grad" and not chosen and _freezes(m, judge, info.node, hidden, parents):
                 continue
             told |= hidden
             done |= {number, *(info.upstream if info.kind == "forced" else ())}
