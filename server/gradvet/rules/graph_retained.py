@@ -13,6 +13,8 @@ from gradvet.syntax import edits
 @rule(Retained, family="leak", severity=Severity.ERROR)
 def check(event: Retained) -> Iterator[Finding]:
     """Report a graph that piles up: an error while its activations stay, a warning when only its nodes do."""
+    if event.how == "average":
+        return  # a running average has a rule of its own
     value = event.value
     kept = code(value) if value is not None else "a tensor"
     freed = event.freed == YES

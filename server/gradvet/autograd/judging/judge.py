@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gradvet.autograd.graph import held_tensors, node_key, reachable, spoiled_key
+from gradvet.autograd.judging.averages import Average, entering, running_average
 from gradvet.autograd.judging.calls import CallNotes
 from gradvet.autograd.judging.cut_notes import CutNotes
 from gradvet.autograd.judging.flags import FlagNotes
@@ -62,6 +63,7 @@ class Kept:
     order: int
     attribute: str = ""
     trains: bool = True
+    average: Average | None = None
 
 
 @dataclass(slots=True)
@@ -584,6 +586,10 @@ class Judge:
             node = m.cells.get(node_key(start))
             if type(node) is not Node or start & 1 or start not in loop.allocs:
                 continue
+            average = running_average(m, loop.allocs, start)
+            if average is not None:
+                self._average(loop, state, average)
+                continue
             behind = reachable(m, node.inputs)
             if node.name not in ADDING or start + 1 not in behind or node.freed & YES:
                 continue  # no chain; or one that itself takes part in a backward: state that is carried over
@@ -621,6 +627,28 @@ class Judge:
                 freed=freed,
             )
             self.kept[-1].trains = loop.trains
+
+    def _average(self, loop: Loop, state: Tensor, average: Average) -> None:
+        """A running average whose graph goes back to the first iteration."""
+        m = self.machine
+        if not loop.trains and not self._evaluates(loop):
+            return
+        made = average.node.node
+        calls = m.calls_of.get(made, ())
+        fresh = reachable(m, frozenset(average.new))
+        place = Place(made, calls, None)
+        new = entering(m, made, average)
+        handed = {n.id for n in ast.walk(new) if isinstance(n, ast.Name)} if new is not None else set()
+        while place.calls and handed:
+            argument = self._chained_argument(place.calls[-1], fresh, average.address, handed)
+            if argument is None:
+                break
+            place = Place(place.calls[-1], place.calls[:-1], argument)
+            handed = {n.id for n in ast.walk(argument) if isinstance(n, ast.Name)}
+        state = state._replace(nodes=frozenset({average.address}))
+        self._keep(state, place, "", None, "average", freed=average.freed)
+        self.kept[-1].trains = loop.trains
+        self.kept[-1].average = average
 
     def _evaluates(self, loop: Loop) -> bool:
         """Whether a module was called in the loop: then what it adds up is a measure of its results."""

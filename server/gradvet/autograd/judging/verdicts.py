@@ -4,6 +4,7 @@ import ast
 
 from gradvet.autograd.events import AliasEdited, DataUse, ModeStatement, Retained, UnusedGraph
 from gradvet.autograd.graph import reachable
+from gradvet.autograd.judging.averages import entering
 from gradvet.autograd.judging.cut_paths import cut_paths, cut_subject
 from gradvet.autograd.judging.forwards import unrecorded_forwards
 from gradvet.autograd.judging.intents import intents
@@ -48,7 +49,7 @@ def _both_ages(nodes: frozenset[int]) -> frozenset[int]:
 def _needed(judge: Judge, kept: Kept) -> bool:
     """Whether a later backward went through what was kept, or code elsewhere may do so."""
     for address in kept.nodes:
-        if kept.how == "chain" and address | 1 in judge.used_nodes:
+        if kept.how in ("chain", "average") and address | 1 in judge.used_nodes:
             return True
         if judge.used_nodes.get(address | 1, 0) > kept.order:
             return True
@@ -70,6 +71,11 @@ def _retained(m: Machine, judge: Judge, parents: dict[ast.AST, ast.AST], unused:
         if kept.how == "rebuilt":
             site = _statement(site, parents)
             holder = holder_words(site)[0]
+        elif kept.average is not None:
+            statement = _statement(site, parents)
+            holder = holder_of(_statement(kept.average.node.node, parents))
+            value = value or entering(m, statement, kept.average)
+            site = statement if value is None or kept.place.value is None else site
         elif kept.how == "chain" and value is None:
             site = _statement(site, parents)
             holder, value = holder_words(site)
@@ -78,7 +84,7 @@ def _retained(m: Machine, judge: Judge, parents: dict[ast.AST, ast.AST], unused:
         elif kept.how == "chain" and not holder.strip():
             holder = holder_words(_statement(site, parents))[0] or "it"
         state = m.states.get(value) if value is not None else None
-        if kept.how == "chain" and not kept.trains and not _is_scalar(state):
+        if kept.how in ("chain", "average") and not kept.trains and not _is_scalar(state):
             continue  # what an inference loop builds up step by step is its result, not a total
         fixable = state is not None and state.requires_grad & YES == YES
         scalar = bool(kept.nodes & judge.roots or {n | 1 for n in kept.nodes} & judge.roots) or _is_scalar(
@@ -98,6 +104,17 @@ def _retained(m: Machine, judge: Judge, parents: dict[ast.AST, ast.AST], unused:
                 fixable,
             )
         )
+
+
+def holder_of(statement: ast.AST) -> str:
+    """What a statement changes or binds: `avg` in `avg.mul_(0.9).add_(loss)`."""
+    node: ast.AST | None = statement
+    if isinstance(statement, ast.Expr):
+        node = statement.value
+        while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            node = node.func.value
+        return ast.unparse(node)
+    return holder_words(statement)[0]
 
 
 def _leaves_torch(node: ast.AST) -> bool:

@@ -410,7 +410,7 @@ def _read_first(loop: ast.AST) -> set[str]:
     read: dict[str, tuple[int, int]] = {}
     for node in ast.walk(loop):
         if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            targets: list[ast.expr] = node.targets if isinstance(node, ast.Assign) else [node.target]
             end = (node.end_lineno or node.lineno, node.end_col_offset or 0)
             for part in (part for target in targets for part in ast.walk(target)):
                 if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
