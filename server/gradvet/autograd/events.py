@@ -117,8 +117,8 @@ class Retained(Event):
 
     `holder` names what keeps it, `holder_node` the place where that was made; `freed` whether a
     backward had freed its saved tensors; `how` is grow (a container), chain (each result leads to the
-    last one), average (a chain by which a running average is kept) or kept (only the last one stays); `value` is the expression that is kept, `scalar`
-    whether it has one element, `fixable` whether a change of that expression alone is enough.
+    last one), average (such a chain by which a running average is kept) or kept (only the last one
+    stays); `value` is the expression that is kept, `scalar` whether it has one element, `fixable` whether a change of that expression alone is enough.
     """
 
     tensor: Tensor
@@ -261,3 +261,15 @@ class StateCarried(Event):
     bindings: tuple[ast.AST, ...]
     parts: tuple[int, ...]
     kept: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionHolds(Event):
+    """The forward of a custom Function sets an attribute of `ctx`, `name`, to a tensor; `role` is input or output.
+
+    `plain` is whether it sets no other and saves nothing.
+    """
+
+    name: str
+    role: str
+    plain: bool

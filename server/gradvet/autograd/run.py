@@ -11,7 +11,7 @@ from gradvet.autograd.graph import backward, held_tensors
 from gradvet.autograd.judging.judge import Judge
 from gradvet.autograd.judging.verdicts import conclude
 from gradvet.autograd.knowledge.frameworks import LIGHTNING_BACKWARD, LIGHTNING_NO_GRAD
-from gradvet.autograd.library import torch_calls  # noqa: F401  it registers itself
+from gradvet.autograd.library import custom_functions, torch_calls  # noqa: F401  it registers itself
 from gradvet.autograd.library.layers import as_module
 from gradvet.autograd.machine import MODE, Frame, Loop, Machine, OutOfSteps
 from gradvet.autograd.memory.domain import ANY_FN, GRAD, MAYBE, NO_GRAD, Origin, Tensor
@@ -278,6 +278,8 @@ def _class(m: Machine, node: ast.ClassDef, later: frozenset[str]) -> None:
     ]
     if info is None:
         return
+    if custom_functions.is_custom_function(m, Class(info.address)):
+        _custom_function(m, info)
     methods = [c for c in methods if _speaks_of_torch(m, c) or (info.is_module and c.name == "forward")]
     if not methods:
         return
@@ -291,6 +293,19 @@ def _class(m: Machine, node: ast.ClassDef, later: frozenset[str]) -> None:
             function = m.defined.get(child)
             if type(function) is Function:
                 _method(m, info, child, function, instance, number)
+
+
+def _custom_function(m: Machine, info: ClassInfo) -> None:
+    """Apply a custom Function that nothing in the file applies."""
+    forward = find_in_class(m, info.address, "forward")
+    if type(forward) is not Function or forward.node in m.reached or isinstance(forward.node, ast.Lambda):
+        return
+    skip = 0 if find_in_class(m, info.address, "setup_context") is not None else 1
+    m.alone = True
+    custom_functions.apply(
+        m, Class(info.address), Call(info.node, _arguments(m, forward.node, forward, skip))
+    )
+    m.alone = False
 
 
 def _method(

@@ -10,6 +10,7 @@ from gradvet.autograd.judging.averages import Average, entering, running_average
 from gradvet.autograd.judging.calls import CallNotes
 from gradvet.autograd.judging.cut_notes import CutNotes
 from gradvet.autograd.judging.flags import FlagNotes
+from gradvet.autograd.judging.functions import FunctionNotes
 from gradvet.autograd.judging.mode_left import ModeNotes
 from gradvet.autograd.judging.numpy_alias import NumpyNotes
 from gradvet.autograd.judging.snapshots import SnapshotNotes
@@ -161,6 +162,7 @@ class Judge:
     walks: Walks = field(init=False)
     snapshots: SnapshotNotes = field(init=False)
     modes: ModeNotes = field(init=False)
+    functions: FunctionNotes = field(init=False)
 
     def __post_init__(self) -> None:
         """The notes of one topic each lie in a part of their own."""
@@ -168,6 +170,7 @@ class Judge:
         self.calls = CallNotes(self.machine)
         self.arrays = NumpyNotes(self.machine, self._spoil)
         self.walks = Walks(self.machine)
+        self.functions = FunctionNotes(self.machine)
         self.snapshots = SnapshotNotes(self.machine)
         self.modes = ModeNotes(self.machine)
 

@@ -49,12 +49,26 @@ def apply(m: Machine, function: Class, call: Call) -> Value:
         with m.numbered(site, 61):
             call_value(m, setup, Call(site, (ctx, Tuple(call.args), result)))
     m.store.set(MODE, before)
-    made = _outputs(m, site, info.name, result, inputs)
+    if m.judge is not None:
+        sites = {
+            name: m.judge.walks.attributes[key][0]
+            for name in m.attributes.get(ctx.address & ~1, ())
+            if (key := (ctx.address & ~1, name)) in m.judge.walks.attributes
+        }
+        m.judge.functions.applied(ctx, call.args, result, sites)
+    made = _outputs(m, site, info.name, result, inputs, m.cells.get((ctx.address, "saved_tensors")))
     _visit_backward(m, function, ctx, made, site)
     return made
 
 
-def _outputs(m: Machine, site: ast.AST, name: str, result: Value, inputs: list[Tensor]) -> Value:
+def _outputs(
+    m: Machine, site: ast.AST, name: str, result: Value, inputs: list[Tensor], kept: Value | None
+) -> Value:
+    saved = (
+        NOTHING.union(*(s.storage for _, s in held_tensors(m, kept) if len(s.storage) == 1))
+        if kept
+        else NOTHING
+    )
     asking = [state for state in inputs if state.requires_grad & YES]
     truth = YES if any(state.requires_grad == YES for state in asking) else MAYBE if asking else NO
     granted = in_mode(m, truth)
@@ -73,7 +87,7 @@ def _outputs(m: Machine, site: ast.AST, name: str, result: Value, inputs: list[T
         address = value.address if own else m.address(site, f"output of {name}{tag}")
         grants = granted if state.dtype != INTEGER else NO
         if grants & YES:
-            add_node(m, address, f"{name}.apply()", site, asking, keeps=YES)
+            add_node(m, address, f"{name}.apply()", site, asking, saved, YES if kept else MAYBE)
         names: frozenset[str | None] = frozenset({f"{name}Backward"})
         m.write(
             Ref(address),

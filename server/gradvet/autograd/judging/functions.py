@@ -1,0 +1,57 @@
+"""Custom autograd Functions: what their `forward` leaves on `ctx`."""
+
+import ast
+from dataclasses import dataclass, field
+
+from gradvet.autograd.events import FunctionHolds
+from gradvet.autograd.machine import Machine
+from gradvet.autograd.memory.values import Dict, Ref, Sequence, Tuple, Value, atoms
+
+MOST_DEEP = 3
+
+
+@dataclass(slots=True)
+class FunctionNotes:
+    """Told of each call of a custom Function once its forward has run."""
+
+    machine: Machine
+    told: set[ast.AST] = field(default_factory=set)
+
+    def applied(self, ctx: Ref, inputs: tuple[Value, ...], result: Value, sites: dict[str, ast.AST]) -> None:
+        """Look for inputs and outputs among the attributes that were set on `ctx`; `sites` tells where they were."""
+        given = self._tensors(Tuple(inputs)) - self._unknown(Tuple(inputs))
+        made = self._tensors(result)
+        for name, site in sites.items():
+            held = self._tensors(self.machine.cells.get((ctx.address, name)))
+            role = "output" if held & made else "input" if held & given else ""
+            if role and site not in self.told:
+                self.told.add(site)
+                alone = len([n for n in sites if n not in {"saved_tensors", "needs_input_grad"}]) == 1
+                saves = (ctx.address, "saved_tensors") in self.machine.cells
+                self.machine.emit(
+                    FunctionHolds(site, self.machine.where(), name, role, plain=alone and not saves)
+                )
+
+    def _tensors(self, value: Value, depth: int = 0) -> set[int]:
+        """The addresses of what a value is, or holds in tuples, lists and dicts."""
+        found: set[int] = set()
+        for atom in atoms(value) if value is not None and depth < MOST_DEEP else ():
+            parts: tuple[Value, ...] = ()
+            if type(atom) is Tuple:
+                parts = atom.items
+            elif type(atom) is Ref:
+                content = self.machine.cells.get(atom.address)
+                if type(content) is Sequence:
+                    parts = (*(content.items or ()), content.rest)
+                elif type(content) is Dict:
+                    parts = tuple(part for _, part in content.items)
+                else:
+                    found.add(atom.address)
+            for part in parts:
+                found |= self._tensors(part, depth + 1)
+        return found
+
+    def _unknown(self, value: Value) -> set[int]:
+        """Of those, what is not known to be a tensor."""
+        m = self.machine
+        return {at for at in self._tensors(value) if m.tensor(Ref(at)) is None}
