@@ -118,7 +118,8 @@ class Retained(Event):
     `holder` names what keeps it, `holder_node` the place where that was made; `freed` whether a
     backward had freed its saved tensors; `how` is grow (a container), chain (each result leads to the
     last one), average (such a chain by which a running average is kept) or kept (only the last one
-    stays); `value` is the expression that is kept, `scalar` whether it has one element, `fixable` whether a change of that expression alone is enough.
+    stays); `value` is the expression that is kept, `scalar` whether it has one element, `fixable`
+    whether a change of that expression alone is enough.
     """
 
     tensor: Tensor

@@ -49,7 +49,7 @@ def _save(module: Module, node: ast.Assign, ctx: str, value: ast.Name, name: str
         above = module.parents[above]
     found = [Edit(module.source.span(node), f"{ctx}.save_for_backward({module.text(value)})")]
     for part in ast.walk(above):
-        reads = isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Load)
-        if reads and part.attr == name and isinstance(part.value, ast.Name):
-            found += edits.replace(module, part, f"{part.value.id}.saved_tensors[0]")
+        match part:
+            case ast.Attribute(value=ast.Name(id=own), attr=attr, ctx=ast.Load()) if attr == name:
+                found += edits.replace(module, part, f"{own}.saved_tensors[0]")
     return found
