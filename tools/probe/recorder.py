@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensor
 
 from tools.probe.observed import Range, Seen, State
 
@@ -20,7 +21,9 @@ class Recorder:
         self._others: list[set[str]] = [set() for _ in places]
 
     def see(self, number: int, value: T) -> T:
-        """Note what a value holds right now, and hand it on."""
+        """Note what a value holds right now, and hand it on; what a compiler traces with is no tensor of the program."""
+        if isinstance(value, FakeTensor):
+            return value
         if isinstance(value, torch.Tensor):
             self._states[number].add(snapshot(value))
         else:

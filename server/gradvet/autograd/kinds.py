@@ -7,6 +7,7 @@ from gradvet.autograd.memory.domain import Tensor
 from gradvet.autograd.memory.values import (
     Array,
     Const,
+    Data,
     Dict,
     External,
     Instance,
@@ -36,6 +37,7 @@ _KINDS: dict[type, str] = {
     Sequence: CONTAINER,
     Dict: CONTAINER,
     Range: CONTAINER,
+    Data: OTHER,
     Tuple: CONTAINER,
     Array: ARRAY,
     Number: NUMBER,

@@ -11,7 +11,7 @@ from gradvet.autograd.graph import backward, held_tensors
 from gradvet.autograd.judging.judge import Judge
 from gradvet.autograd.judging.verdicts import conclude
 from gradvet.autograd.knowledge.frameworks import LIGHTNING_BACKWARD, LIGHTNING_NO_GRAD
-from gradvet.autograd.library import custom_functions, torch_calls  # noqa: F401  it registers itself
+from gradvet.autograd.library import custom_functions, data, methods, torch_calls  # noqa: F401  they register themselves
 from gradvet.autograd.library.layers import as_module
 from gradvet.autograd.machine import MODE, Frame, Loop, Machine, OutOfSteps
 from gradvet.autograd.memory.domain import ANY_FN, GRAD, MAYBE, NO_GRAD, Origin, Tensor
@@ -269,7 +269,7 @@ def _instance_of(m: Machine, info: ClassInfo) -> Value:
 def _class(m: Machine, node: ast.ClassDef, later: frozenset[str]) -> None:
     """Run the methods that no call reached, on an instance, as if in a loop: it outlives each call of them."""
     info = next((c for c in m.classes.values() if c.node is node), None)
-    methods = [
+    left = [
         child
         for child in node.body
         if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef))
@@ -280,16 +280,16 @@ def _class(m: Machine, node: ast.ClassDef, later: frozenset[str]) -> None:
         return
     if custom_functions.is_custom_function(m, Class(info.address)):
         _custom_function(m, info)
-    methods = [c for c in methods if _speaks_of_torch(m, c) or (info.is_module and c.name == "forward")]
-    if not methods:
+    left = [c for c in left if _speaks_of_torch(m, c) or (info.is_module and c.name == "forward")]
+    if not left:
         return
     instance = _instance_of(m, info)
-    methods = [child for child in methods if child.name != "__init__"]
+    left = [child for child in left if child.name != "__init__"]
     seen = m.made_nodes
     for number in range(1, _PASSES_OVER_METHODS + 1):
         if number > 1 and m.made_nodes == seen:
             break  # no graph was made, so none can pile up
-        for child in methods:
+        for child in left:
             function = m.defined.get(child)
             if type(function) is Function:
                 _method(m, info, child, function, instance, number)

@@ -7,8 +7,8 @@ from gradvet.autograd.graph import MOST_DEEP, backward, held_tensors, version_ke
 from gradvet.autograd.knowledge.frameworks import MODULE_MAKERS
 from gradvet.autograd.knowledge.lookup import load
 from gradvet.autograd.library import arrays, flags, layers
-from gradvet.autograd.library.methods import owned_by
 from gradvet.autograd.library.operations import changed_unseen, perform
+from gradvet.autograd.library.optimizers import made, owned_by
 from gradvet.autograd.library.tensors import array_of, numbers_in, to_numpy
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import FLOAT, GRAD, MAYBE, NO_FN, NOTHING, YES, Tensor
@@ -121,6 +121,7 @@ def _torch(m: Machine, name: str, call: Call) -> Value | None:
     if name.startswith("torch.optim.") and short[:1].isupper():
         owned = owned_by(m, call.argument(0, "params") or Unknown())
         ref = m.new(call.node, owned, "optimizer")
+        made(m, ref, call)
         if m.judge is not None:
             m.judge.optimizer_made(ref, owned, call.node)
         return ref

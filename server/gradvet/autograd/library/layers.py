@@ -1,7 +1,7 @@
 """Modules: making them, their parameters and children, calling them."""
 
 import ast
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from gradvet.autograd.graph import held_tensors, surely_asks
@@ -13,6 +13,7 @@ from gradvet.autograd.library.operations import (
     bind,
     carried,
     computed,
+    dropping,
     in_mode,
     made_in,
     mutate,
@@ -56,6 +57,7 @@ _CONTAINERS = _LISTS | _DICTS | {"torch.nn.Sequential"}
 _BUFFERS = ("running_mean", "running_var", "num_batches_tracked")
 """What normalisation layers keep besides their parameters (torch.nn's documentation of BatchNorm and InstanceNorm)."""
 
+_SIZES = ("kernel_size", "stride", "padding", "dilation", "output_padding")
 _HOOKS = ("register_forward_hook", "register_forward_pre_hook", "register_full_backward_hook")
 
 MODULE_METHODS = {
@@ -100,22 +102,29 @@ def create(m: Machine, name: str, call: Call) -> Value:
     if name in _CONTAINERS:
         return m.new(site, _container(m, name, call), short)
     known = load().module(name)
+    options = dict(call.keywords) if known is None else {**dict(zip(known.init, call.args)), **call.keywords}
     parameters: list[tuple[str, int]] = []
-    if known is None or known.weights != "never":
-        for part in parameter_names(name, call):
-            ref = parameter(m, site, f"{short}.{part}", f"{part} of {short}")
-            parameters.append((part, ref.address))
-    given = {**dict(zip(known.init if known is not None else (), call.args)), **call.keywords}
-    options = tuple((key, value) for key, value in given.items() if key == "inplace")
-    ref = m.new(site, Layer(name if known is not None else "", tuple(parameters), options=options), short)
+    for part in parameter_names(name, options):
+        ref = parameter(m, site, f"{short}.{part}", f"{part} of {short}")
+        parameters.append((part, ref.address))
+    ref = m.new(
+        site,
+        Layer(name if known is not None else "", tuple(parameters), options=tuple(options.items())),
+        short,
+    )
     m.write_cell(ref, "training", TRUE)
     return ref
 
 
-def parameter_names(name: str, call: Call) -> tuple[str, ...]:
-    """The names of a module's own parameters."""
+def parameter_names(name: str, options: Mapping[str, Value]) -> tuple[str, ...]:
+    """The names of a module's own parameters, made with these arguments of the constructor."""
+    known = load().module(name)
+    if known is not None:
+        asked = options.get(known.option) if known.option else None
+        if asked == FALSE or (known.weights == "never" and asked != TRUE):
+            return ()
     short = name.rpartition(".")[2]
-    bias = call.keywords.get("bias")
+    bias = options.get("bias")
     if short in ("Embedding", "EmbeddingBag", "PReLU"):
         return ("weight",)
     if short in ("LSTM", "GRU", "RNN"):
@@ -187,10 +196,20 @@ def attribute(m: Machine, ref: Ref, content: Layer, name: str, node: ast.AST, *,
             m.store.set(made.address, m.cells[made.address]._replace(storage=frozenset({made.address})))
         return made
     if content.name:
-        return NONE if name in ("weight", "bias") else Number("number")
+        return NONE if name in ("weight", "bias") else _setting(content, name)
     value = m.place_part(ref.address, name, Opaque(f"a part of {words_of(node)}", (ref,), Origin(node, name)))
     m.write_cell(ref, name, value)
     return value
+
+
+def _setting(content: Layer, name: str) -> Value:
+    """What a module was made with; sizes of a convolution are made tuples of (torch/nn/modules/conv.py)."""
+    value = dict(content.options).get(name)
+    if type(value) in (Const, Number, Tuple) and not (
+        "Conv" in content.name and type(value) is not Tuple and name in _SIZES
+    ):
+        return value
+    return Unknown("a setting of a module")
 
 
 def set_parameter(m: Machine, ref: Ref, content: Layer, name: str, new: Value) -> bool:
@@ -372,6 +391,8 @@ def call_layer(m: Machine, ref: Ref, content: Layer, call: Call) -> Value:
         op = op.forms["inplace"]
         maker = m.site_of(ref.address)
         mutate(m, call.node, op, inputs, content.name.rpartition(".")[2], maker=maker)
+    elif "none" in op.forms:
+        op = dropping(op, op, options.get("p"))
     truth, through = carried(op, inputs)
     return results(m, call.node, op, inputs, content.name.rpartition(".")[2], "", (truth, through))
 
@@ -474,9 +495,10 @@ def init_external_base(m: Machine, receiver: Ref, owner: int, call: Call) -> Non
             for child_name, child in content.children:
                 m.write_cell(receiver, child_name, child)
         known = load().module(name)
-        if known is None or known.weights == "never" or name == "torch.nn.Module":
+        if known is None or name == "torch.nn.Module":
             continue
-        for part in parameter_names(name, call):
+        options = {**dict(zip(known.init, call.args)), **call.keywords}
+        for part in parameter_names(name, options):
             ref = parameter(m, call.node, f"base {part}", f"{part} of {m.classes[owner].name}")
             m.write_cell(receiver, part, ref)
 

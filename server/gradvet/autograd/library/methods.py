@@ -6,8 +6,8 @@ from typing import Any
 
 from gradvet.autograd.graph import backward, backward_event, held_tensors, opaque_inputs, unknown_cut
 from gradvet.autograd.knowledge.lookup import load
-from gradvet.autograd.library import arrays, custom_functions, forgotten, layers, tensors
-from gradvet.autograd.library.operations import Operand, changed_storage, made_in, tensor_like
+from gradvet.autograd.library import arrays, custom_functions, forgotten, layers, optimizers, tensors
+from gradvet.autograd.library.operations import Operand, made_in, tensor_like
 from gradvet.autograd.library.tensors import MethodCall, combined
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import FLOAT, MAYBE, NOTHING, YES, Alias, Tensor
@@ -37,7 +37,6 @@ from gradvet.autograd.memory.values import (
     Union,
     Unknown,
     Value,
-    atoms,
     const,
     join,
     join_all,
@@ -49,6 +48,7 @@ from gradvet.autograd.python.calls import (
     Call,
     call_value,
     find_in_class,
+    make_base,
     unknown_call,
 )
 from gradvet.autograd.python.objects import default_item, element_of, set_item
@@ -124,7 +124,7 @@ def _super_method(m: Machine, receiver: Super, name: str, call: Call) -> Value:
     content = m.cells.get(getattr(target, "address", -1))
     if type(content) is Instance:
         if name == "__init__":
-            layers.init_external_base(m, target, content.owner, call)
+            make_base(m, target, content.owner, call)
             return NONE
         if name == "__setattr__" and len(call.args) > 1 and type(call.args[0]) is Const:
             m.write_cell(target, call.args[0].value, call.args[1])
@@ -200,6 +200,8 @@ def _pop(m: Machine, ref: Ref, content: Sequence, name: str, args: tuple[Value, 
             at %= len(items)
             m.store.set(ref.address, content._replace(items=(*items[:at], *items[at + 1 :])))
             return items[at]
+    if items and content.rest is not None:
+        m.update(ref, lambda c: c._replace(items=None, rest=c.element) if type(c) is Sequence else c)
     element = content.element
     return element if element is not None else Unknown("an element of an empty list")
 
@@ -332,7 +334,7 @@ def _opaque(m: Machine, ref: Ref, content: Opaque, name: str, call: Call) -> Val
     if name == "step" and m.judge is not None:
         m.judge.snapshots.stepped_elsewhere(call.args, call.node)
     if name == "scale" and len(call.args) == 1 and m.tensor(call.args[0]) is not None:
-        return combined(m, call.node, "scale()", [call.args[0]], fn=("MulBackward0",))
+        return optimizers.scaled(m, ref, call.args[0], call)
     return m.unknown(call.node, f"the result of `{name}`", (ref, *call.all_values()), "call")
 
 
@@ -425,75 +427,6 @@ def _distribution(m: Machine, ref: Ref, content: Distribution, name: str, call: 
     return m.unknown(call.node, f"the result of `{name}`", (ref, *call.args), "call")
 
 
-def _optimizer(m: Machine, ref: Ref, content: Optimizer, name: str, call: Call) -> Value:
-    if name == "step":
-        value: Value = NONE
-        if call.args and call.args[0] != NONE:
-            value = call_value(m, call.args[0], Call(call.node, ()))
-        _step(m, content, call.node)
-        if m.judge is not None:
-            m.judge.stepped(ref, content, call.node)
-        return value
-    if name == "zero_grad":
-        layers.clear_gradients(m, content.owns, call)
-    if name == "add_param_group" and call.args:
-        owned = owned_by(m, call.args[0])
-        m.update(ref, lambda c: Optimizer(c.owns | owned.owns, c.all_known and owned.all_known))
-    return (
-        NONE
-        if name in ("zero_grad", "load_state_dict", "add_param_group")
-        else Unknown(f"the result of `{name}`")
-    )
-
-
-def _step(m: Machine, content: Optimizer, site: ast.AST) -> None:
-    """A step changes in place the parameters that have a gradient."""
-    for leaf in sorted(content.owns):
-        state, gradient = m.cells.get(leaf), m.cells.get((leaf, "grad"), NONE)
-        if type(state) is not Tensor or gradient == NONE:
-            continue
-        certain = type(gradient) is Ref
-        if m.judge is not None:
-            m.judge.walks.changed(site, Ref(leaf), state, None, "step()", certain=certain)
-        for storage in state.storage:
-            changed_storage(m, storage, certain=certain and len(state.storage) == 1)
-
-
-def owned_by(m: Machine, value: Value, depth: int = 0) -> Optimizer:
-    """The leaves in what an optimizer is given."""
-    owns: frozenset[int] = NOTHING
-    known = True
-    for atom in atoms(value):
-        if type(atom) is Tuple:
-            parts: list[Value] = list(atom.items)
-        elif type(atom) is Each:
-            parts = list(atom.refs)
-        elif type(atom) is Ref:
-            content = m.cells.get(atom.address)
-            if type(content) is Tensor:
-                owns |= {atom.address}
-                continue
-            if type(content) is Sequence:
-                parts = [v for v in (*(content.items or ()), content.rest) if v is not None]
-            elif type(content) is Dict:
-                inner = content.get(const("params"))
-                parts = [inner] if inner is not None else [v for _, v in content.items]
-            else:
-                known = False
-                continue
-        elif type(atom) in (Const, Text, Number):
-            continue
-        else:
-            known = False
-            continue
-        if depth < 6:  # noqa: PLR2004
-            for part in parts:
-                found = owned_by(m, part, depth + 1)
-                owns |= found.owns
-                known = known and found.all_known
-    return Optimizer(owns, known)
-
-
 def _text_method(m: Machine, receiver: Value, name: str, call: Call) -> Value:
     if name in ("split", "splitlines", "rsplit"):
         return m.new(call.node, Sequence("list", None, Text()))
@@ -514,6 +447,8 @@ def _text_method(m: Machine, receiver: Value, name: str, call: Call) -> Value:
 def _instance(m: Machine, ref: Ref, content: Instance, name: str, call: Call) -> Value:
     """A method that the file does not define: of a base class from elsewhere."""
     info = m.classes[content.owner]
+    if optimizers.extends_one(info) and name in optimizers.METHODS:
+        return optimizers.call_method(m, ref, optimizers.of_instance(m, ref), name, call)
     if info.is_module or name in _MODULE_EVIDENCE:
         return layers.call_module_method(m, Method(ref, name, call.node), call)
     if info.external & {
@@ -556,7 +491,7 @@ _BY_CONTENT: dict[type, Callable[[Machine, Ref, Any, str, Call], Value]] = {
     Opaque: _opaque,
     Array: _array,
     Distribution: _distribution,
-    Optimizer: _optimizer,
+    Optimizer: optimizers.call_method,
     Instance: _instance,
     Layer: _layer,
     Range: _range,

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from gradvet.autograd.graph import add_node, held_tensors, node_key, surely_asks, version_key
 from gradvet.autograd.knowledge.lookup import Op, Output, Saved
+from gradvet.autograd.knowledge.ops import joined
 from gradvet.autograd.library import forgotten
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import (
@@ -68,11 +69,15 @@ class Operand(NamedTuple):
 
 
 class Inputs(NamedTuple):
-    """The arguments of an op by parameter, its tensors, and whether something unknown may be a tensor too."""
+    """The arguments of an op by parameter, its tensors, and what is unknown and may be a tensor too.
+
+    `asking` is whether a gradient might go to something unknown: a device or a dtype has none.
+    """
 
     arguments: dict[str, Value]
     operands: tuple[Operand, ...]
     unknown: tuple[Value, ...]
+    asking: bool = False
 
 
 def bind(m: Machine, site: ast.AST, op: Op, args: tuple[Value, ...], keywords: dict[str, Value]) -> Inputs:
@@ -86,9 +91,10 @@ def bind(m: Machine, site: ast.AST, op: Op, args: tuple[Value, ...], keywords: d
             arguments[f"arg{at}"] = value
         else:
             arguments[name] = value
-    arguments |= keywords
+    arguments |= {_spoken(op, word): value for word, value in keywords.items()}
     operands: list[Operand] = []
     unknown: list[Value] = []
+    asking = False
     for name, value in arguments.items():
         state = m.tensor(value)
         if state is not None:
@@ -104,12 +110,32 @@ def bind(m: Machine, site: ast.AST, op: Op, args: tuple[Value, ...], keywords: d
             held = [(ref, state._replace(requires_grad=state.requires_grad | NO)) for ref, state in held]
         operands += [Operand(name, ref, state) for ref, state in held]
         if not held or kind is Union:
-            unknown += [
+            found = [
                 atom
                 for atom in _leaves_of(m, value)
                 if type(atom) is Unknown or type(m.cells.get(getattr(atom, "address", -1))) is Opaque
             ]
-    return Inputs(arguments, tuple(operands), tuple(unknown))
+            asking = asking or bool(found and (name in op.grad_from or name.startswith("arg")))
+            unknown += found
+    return Inputs(arguments, tuple(operands), tuple(unknown), asking)
+
+
+_NUMPY_WORDS = {
+    "axis": "dim",
+    "keepdims": "keepdim",
+    "a": "input",
+    "x": "input",
+    "x1": "input",
+    "x2": "other",
+}
+"""numpy's names for parameters, which torch takes too (torch/csrc/utils/python_arg_parser.cpp)."""
+
+
+def _spoken(op: Op, word: str) -> str:
+    """The name of a parameter that is given by numpy's name for it."""
+    named = {name for names in op.params for name in names.lstrip("*").split("|")}
+    other = _NUMPY_WORDS.get(word, word)
+    return other if word not in named and other in named else word
 
 
 def _leaves_of(m: Machine, value: Value) -> list[Value]:
@@ -160,10 +186,26 @@ def perform(
     """Run an op: its effects, and the value it gives."""
     inputs = bind(m, site, op, args, keywords)
     if op.forms:
-        op = op.form({p: argument_kind(m, v) for p, v in inputs.arguments.items()})
+        chosen = op.form({p: argument_kind(m, v) for p, v in inputs.arguments.items()})
+        given = chosen in op.forms.values()
+        op = chosen if given else dropping(op, chosen, inputs.arguments.get("p"))
     words = name or op.name.rpartition(".")[2]
     mutate(m, site, op, inputs, words, tag=tag, target=target)
     return results(m, site, op, inputs, words, tag)
+
+
+def dropping(op: Op, chosen: Op, p: Value | None) -> Op:
+    """The form of a dropout that drops this share: with none to drop it gives back what it was given."""
+    none = op.forms.get("none")
+    if none is None or op.forms.get("inplace") is chosen:
+        return chosen
+    if p is not None and type(p) is not Const:
+        return joined(chosen, none)
+    if p is not None and not p.value:
+        return none
+    if chosen is not op:
+        return chosen
+    return op._replace(out=tuple(out._replace(same="never") for out in op.out))
 
 
 def mutate(
@@ -307,7 +349,7 @@ def carried(op: Op, inputs: Inputs) -> tuple[int, list[Operand]]:
             through.append(operand)
             certain = operand.state.requires_grad == YES and answer == "always"
             truth = YES if certain or truth == YES else MAYBE
-    if truth == NO and inputs.unknown and op.grad_from:
+    if truth == NO and inputs.asking and op.grad_from:
         truth = MAYBE
     return truth, through
 

@@ -16,6 +16,7 @@ from gradvet.autograd.knowledge.lookup import load
 from gradvet.autograd.library.arrays import array_in
 from gradvet.autograd.library.externals import handles
 from gradvet.autograd.library.operations import made_in, perform, tensor_like
+from gradvet.autograd.library.optimizers import make_scaler
 from gradvet.autograd.library.tensors import combined, made_leaf, numbers_in, rewrapped
 from gradvet.autograd.machine import MODE, MODE_SETTER, Machine
 from gradvet.autograd.memory.domain import (
@@ -43,13 +44,11 @@ from gradvet.autograd.memory.values import (
     Distribution,
     Each,
     External,
-    Instance,
     Layer,
     Mode,
     Number,
     Opaque,
     Partial,
-    Range,
     Ref,
     Sequence,
     Tuple,
@@ -62,7 +61,7 @@ from gradvet.autograd.memory.values import (
 )
 from gradvet.autograd.python.calls import Call, call_value, unknown_call
 from gradvet.autograd.python.control import is_instance
-from gradvet.autograd.python.objects import element_of, items_of
+from gradvet.autograd.python.objects import items_of
 
 # -- grad modes
 
@@ -448,62 +447,6 @@ def _is_tensor(m: Machine, name: str, call: Call) -> Value:
     return const(known == YES) if known in (YES, NO) else Number("bool")
 
 
-@handles("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader")
-def _loader(m: Machine, name: str, call: Call) -> Value:
-    dataset = call.argument(0, "dataset")
-    element: Value | None = None
-    content = m.cells.get(getattr(dataset, "address", -1))
-    if type(content) is Instance and dataset is not None:
-        row = element_of(m, dataset, call.node)
-        element = _batch(m, row, call.node)
-    elif type(content) is Range:
-        element = content.element
-    if element is None:
-        element = m.unknown(call.node, "a batch of a loader", (), "batch")
-    return m.new(call.node, Range(element, nonempty=True), "loader")
-
-
-def _batch(m: Machine, row: Value, site: ast.AST, tag: str = "batch") -> Value:
-    """What default_collate makes of a row: stacked tensors; the graph of a row is kept."""
-    if type(row) is Tuple:
-        return Tuple(tuple(_batch(m, item, site, f"{tag}{at}") for at, item in enumerate(row.items)))
-    state = m.tensor(row)
-    if state is not None and state.requires_grad == NO:
-        address = m.address(site, tag)
-        m.place(
-            address, Tensor(dtype=state.dtype, storage=frozenset({address}), origin=Origin(site, "a batch"))
-        )
-        return Ref(address)
-    if type(row) is Number or (type(row) is Const and row.kind in ("int", "float")):
-        address = m.address(site, tag)
-        m.place(address, Tensor(dtype=3, storage=frozenset({address}), origin=Origin(site, "a batch")))
-        return Ref(address)
-    if state is not None:
-        return row
-    content = m.cells.get(getattr(row, "address", -1))
-    if type(content) is Dict:
-        items = tuple((key, _batch(m, value, site, f"{tag}{key.value}")) for key, value in content.items)
-        return m.new(site, content._replace(items=items), tag)
-    return m.unknown(site, "a batch of a loader", (), tag)
-
-
-@handles("torch.utils.data.TensorDataset")
-def _tensor_dataset(m: Machine, name: str, call: Call) -> Value:
-    return m.new(call.node, Range(Tuple(call.args) if call.args else Unknown(), nonempty=True), "dataset")
-
-
-@handles("torch.utils.data.Subset", "torch.utils.data.ConcatDataset")
-def _same_data(m: Machine, name: str, call: Call) -> Value:
-    return call.args[0] if call.args else Unknown()
-
-
-@handles("torch.utils.data.random_split")
-def _split(m: Machine, name: str, call: Call) -> Value:
-    return m.new(
-        call.node, Sequence("list", None, call.args[0] if call.args else Unknown(), nonempty=True), "split"
-    )
-
-
 @handles("torch.distributions.kl_divergence", "torch.distributions.kl.kl_divergence")
 def _kl(m: Machine, name: str, call: Call) -> Value:
     inputs: list[Value] = []
@@ -545,6 +488,16 @@ def _bare_module(m: Machine, name: str, call: Call) -> Value:
     return m.new(call.node, Layer(name), "module")
 
 
+@handles(
+    "torch.amp.GradScaler",
+    "torch.GradScaler",
+    "torch.cuda.amp.GradScaler",
+    "torch.amp.grad_scaler.GradScaler",
+)
+def _scaler(m: Machine, name: str, call: Call) -> Value:
+    return make_scaler(m, name, call)
+
+
 # -- copies
 
 
@@ -567,8 +520,8 @@ def _shallow(m: Machine, value: Value, site: ast.AST) -> Value:
 def copied(m: Machine, value: Value, site: ast.AST, done: dict[int, Ref]) -> Value:
     """A deep copy: every object anew, aliases kept."""
     match value:
-        case Tuple(items=items):
-            return value._replace(items=tuple(copied(m, item, site, done) for item in items))
+        case Tuple(items=parts):
+            return value._replace(items=tuple(copied(m, item, site, done) for item in parts))
         case Union(atoms=several):
             return join_all([copied(m, atom, site, done) for atom in several])
         case Each(refs=several):

@@ -12,6 +12,7 @@ from gradvet.autograd.memory.values import (
     Array,
     Bound,
     Coroutine,
+    Data,
     Dict,
     Distribution,
     Each,
@@ -127,6 +128,7 @@ _RENAMES: dict[type, Callable[[Any, Addresses], Any]] = {
     Opaque: _parts("inputs"),
     Distribution: _parts("inputs"),
     Range: _parts("element"),
+    Data: _parts("parts", "collate"),
 }
 
 

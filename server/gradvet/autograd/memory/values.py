@@ -318,6 +318,18 @@ class Range(NamedTuple):
     values: tuple[Value, ...] = ()
 
 
+class Data(NamedTuple):
+    """A dataset or a loader of torch.utils.data, which makes its elements when it is asked for them.
+
+    `kind` is tensors (rows of `parts`), data (rows of the datasets in `parts`), batches or rows (of the
+    one dataset, as a loader gives them; in processes of their own when it ends so).
+    """
+
+    kind: str
+    parts: "tuple[Value, ...]" = ()
+    collate: "Value | None" = None
+
+
 def _merge_numbers(a: Value, b: Value) -> Value | None:
     """Two numbers that differ become an unknown one."""
     numeric = ("int", "float", "number")
@@ -416,13 +428,15 @@ def _join_layers(a: Layer, b: Layer) -> Any:
             (),
             _join_optional(a.rest, b.rest),
         )
+    others = dict(b.options)
+    options = tuple((name, join(value, others[name])) for name, value in a.options if name in others)
     if [name for name, _ in a.children] == [name for name, _ in b.children]:
         children = tuple(
             (name, join(x, y)) for (name, x), (_, y) in zip(a.children, b.children, strict=False)
         )
-        return Layer(a.name, a.parameters, children, _join_optional(a.rest, b.rest), a.options)
+        return Layer(a.name, a.parameters, children, _join_optional(a.rest, b.rest), options)
     rest = join_all([value for _, value in (*a.children, *b.children)])
-    return Layer(a.name, a.parameters, (), _join_optional(_join_optional(a.rest, b.rest), rest), a.options)
+    return Layer(a.name, a.parameters, (), _join_optional(_join_optional(a.rest, b.rest), rest), options)
 
 
 def _join_arrays(a: Array, b: Array) -> Array:
@@ -442,7 +456,20 @@ _JOINS: dict[type, Callable[[Any, Any], Any]] = {
     Array: _join_arrays,
     Optimizer: _join_optimizers,
 }
-_OBJECTS = (Tensor, Sequence, Dict, Instance, Layer, Optimizer, Array, Distribution, Opaque, Range, Node)
+_OBJECTS = (
+    Tensor,
+    Sequence,
+    Dict,
+    Instance,
+    Layer,
+    Optimizer,
+    Array,
+    Distribution,
+    Opaque,
+    Range,
+    Data,
+    Node,
+)
 
 
 def join_cells(a: Any, b: Any) -> Any:

@@ -475,6 +475,12 @@ def find_in_class(m: Machine, address: int, name: str, after: int = 0) -> Value 
     return None
 
 
+def make_base(m: Machine, ref: Ref, owner: int, call: Call) -> None:
+    """What the constructors of the bases from elsewhere do."""
+    for make in MAKE_BASE:
+        make(m, ref, owner, call)
+
+
 def instantiate(m: Machine, cls: Class, call: Call) -> Value:
     """Make an instance of a class of the file and run its `__init__`."""
     info: ClassInfo = m.classes[cls.address]
@@ -490,8 +496,8 @@ def instantiate(m: Machine, cls: Class, call: Call) -> Value:
     init = find_in_class(m, cls.address, "__init__")
     if init is not None:
         call_value(m, Bound(init, ref), call)
-    elif info.is_module and MAKE_BASE:
-        MAKE_BASE[0](m, ref, cls.address, call)
+    elif info.is_module:
+        make_base(m, ref, cls.address, call)
     elif info.fields:
         for at, name in enumerate(info.fields):
             value = call.argument(at, name)

@@ -9,7 +9,7 @@ from gradvet.autograd.memory.store import Delta
 from gradvet.autograd.memory.values import Each, Instance, Layer, Range, Ref, Sequence, Tuple, Value, join_all
 from gradvet.autograd.python.control import narrow, truth
 from gradvet.autograd.python.names import builds_modules
-from gradvet.autograd.python.objects import assign, element_of, items_of
+from gradvet.autograd.python.objects import ELEMENTS, assign, element_of, items_of
 
 MOST_UNROLLED = 4
 MOST_NAMED = 60  # `Machine.numbered` has place for so many
@@ -29,15 +29,17 @@ def run_for(m: Machine, node: ast.For) -> bool:
         if merged is not None and _told_apart(m, items) and len(items) <= MOST_NAMED:
             return _unrolled(m, node, items)
         if merged is not None:
-            enter = _each_once(m, merged)
+            begin = _each_once(m, merged)
 
-            def bind() -> None:
-                enter()
+            def enter() -> None:
+                begin()
                 assign(m, node.target, merged, node)
 
-            return _repeat(m, node, bind)
+            return _repeat(m, node, enter)
         if len(items) <= MOST_UNROLLED:
             return _unrolled(m, node, items)
+    if type(content) in ELEMENTS:
+        return _repeat(m, node, lambda: assign(m, node.target, element_of(m, source, node.iter), node))
     element = element_of(m, source, node.iter)
     return _repeat(m, node, lambda: assign(m, node.target, element, node))
 

@@ -1,6 +1,7 @@
 """Attributes, items and iteration of every kind of object, read and written."""
 
 import ast
+from collections.abc import Callable
 from typing import Any
 
 from gradvet.autograd.library import arrays, flags, forgotten, layers, tensors
@@ -53,6 +54,13 @@ _MATH_CONSTANTS = {
     "torch.inf",
 }
 MOST_LETTERS = 8
+
+ELEMENTS: dict[type, Callable[[Machine, Ref, Any, ast.AST], Value]] = {}
+"""What is made when one of these objects is iterated."""
+ITEMS: dict[type, Callable[[Machine, Ref, Any, Value, ast.AST], Value]] = {}
+"""What is made when an item of one of these objects is asked for."""
+ATTRIBUTES: dict[type, Callable[[Machine, Ref, Any, str], Value | None]] = {}
+"""The attributes of these objects; None for what is no plain attribute."""
 
 
 def get_attribute(m: Machine, value: Value, name: str, node: ast.AST, *, called: bool = False) -> Value:
@@ -124,6 +132,10 @@ def _ref_attribute(m: Machine, ref: Ref, name: str, node: ast.AST, *, called: bo
         return m.sizes if name == "shape" else Method(ref, name, node)
     if kind is Optimizer and name in ("param_groups", "state"):
         return child(m, ref, name, node)
+    if kind in ATTRIBUTES and not called:
+        found = ATTRIBUTES[kind](m, ref, content, name)
+        if found is not None:
+            return found
     if kind is Distribution and not called:
         return tensors.distribution_property(m, ref, content, name, node)
     return Method(ref, name, node)
@@ -253,6 +265,8 @@ def get_item(m: Machine, value: Value, key: Value, node: ast.AST) -> Value:
                 return value if type(key) is Slice else content.element
             case Opaque():
                 return child(m, value, _key_name(key), node)
+        if type(content) in ITEMS:
+            return ITEMS[type(content)](m, value, content, key, node)
         return Unknown("an item of something unknown")
     if kind is Union or kind is Each:
         if m.tensor(value) is not None:
@@ -373,6 +387,8 @@ def _words(target: ast.expr) -> str:
 
 def _with_item(content: Sequence, key: Value, new: Value) -> Sequence:
     items = content.items
+    if items is not None and content.rest is not None:
+        return content._replace(items=None, rest=join_all([*items, content.rest, new]))
     if (
         items is not None
         and type(key) is Const
@@ -401,6 +417,8 @@ def delete_item(m: Machine, holder: Value, key: Value) -> None:
         match content:
             case Sequence() if type(key) is Slice:
                 return content._replace(items=(), rest=None, nonempty=False)
+            case Sequence(items=items, rest=rest) if items and rest is not None:
+                return content._replace(items=None, rest=content.element)
             case Sequence(items=items) if (
                 items is not None and type(key) is Const and key.kind == "int" and items
             ):
@@ -462,6 +480,8 @@ def element_of(m: Machine, value: Value, node: ast.AST) -> Value:
                 return _iterate_instance(m, value, owner, node)
             case Opaque():
                 return child(m, value, "[*]", node)
+        if type(content) in ELEMENTS:
+            return ELEMENTS[type(content)](m, value, content, node)
         return Unknown("an element of something unknown")
     if kind is Union or kind is Each:
         if m.tensor(value) is not None:

@@ -346,6 +346,10 @@ def grow(
             return content._replace(
                 items=(*new, *content.items) if front else (*content.items, *new), nonempty=True
             )
+        if content.items and content.kind == "list" and not front:
+            # What it began with is still in it, whatever is added now.
+            rest = join_all([v for v in (content.rest, *new) if v is not None])
+            return content._replace(rest=rest, nonempty=True)
         rest = join_all([v for v in (content.element, *new) if v is not None])
         return content._replace(items=None, rest=rest, nonempty=True)
 

@@ -11,6 +11,7 @@ from gradvet.autograd.memory.values import (
     Class,
     Const,
     Coroutine,
+    Data,
     Dict,
     External,
     Instance,
@@ -177,6 +178,7 @@ def _container(m: Machine, name: str, call: Call) -> Value:
         Sequence,
         Opaque,
         Layer,
+        Data,
     ):
         return source
     items = items_of(m, source)
