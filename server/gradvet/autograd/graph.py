@@ -1,7 +1,7 @@
 """The graph: making nodes, walking them, and what a backward does to them."""
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from gradvet.autograd.events import Backward, Cut
 from gradvet.autograd.machine import Machine
@@ -25,6 +25,9 @@ MOST_NODES = 4000
 MOST_DEEP = 6
 MOST_ALTERNATIVES = 6
 MOST_BEHIND = 24
+
+AFTER_BACKWARD: list[Callable[..., None]] = []
+"""What else happens when a backward passes by: hooks."""
 
 
 def node_key(address: int) -> tuple[int, str]:
@@ -212,6 +215,12 @@ def free(
     return found
 
 
+def passed_by(m: Machine, site: ast.AST, visited: Iterable[int], creates: int, *, accumulated: bool) -> None:
+    """Tell that a backward passes by nodes and leaves: before their gradients are there, or `accumulated`."""
+    for tell in AFTER_BACKWARD:
+        tell(m, site, visited, creates, accumulated=accumulated)
+
+
 def held_tensors(m: Machine, value: Value, depth: int = 0) -> list[tuple[Ref, Tensor]]:
     """The tensors in a value: itself, or the elements of containers, or what an unknown call was given."""
     found: list[tuple[Ref, Tensor]] = []
@@ -308,10 +317,13 @@ def backward(
             continue
         certain = len(states) == 1 and certain_keep  # and it requires grad, or the line would raise
         found = free(m, site, state, certain=certain, keep=keeps)
-        if create is not None and create != FALSE:
-            _gradients_with_graph(m, site, state, certain=_is_true(create))
+        creates = NO if create is None or create == FALSE else YES if _is_true(create) else MAYBE
+        passed_by(m, site, (*found, *state.leaves), creates, accumulated=False)
+        if creates != NO:
+            _gradients_with_graph(m, site, state, certain=creates == YES)
         else:
             _gradients(m, site, state, certain=len(states) == 1 and state.requires_grad == YES)
+        passed_by(m, site, state.leaves, creates, accumulated=True)
         if m.judge is not None:
             m.judge.reached(state.leaves, state.cuts, site)
             m.judge.ineffective(state.dead, site)

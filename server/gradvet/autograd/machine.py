@@ -169,6 +169,8 @@ class Machine:
         self.module_mode = 0
         self.setters: dict[int, ast.AST] = {}
         self.hooks: dict[int, list[tuple[str, Value]]] = {}
+        self.handles: dict[int, list[tuple[int, tuple[str, Value]]]] = {}
+        self.has_hooks = self.firing = False
         self.mode_nodes: list[ast.AST] = []
         self.passed: dict[ast.Call, deque[tuple[tuple[Value, ...], dict[str, Value], ScopeInfo]]] = {}
         self.calls_of: dict[ast.AST, tuple[ast.AST, ...]] = {}

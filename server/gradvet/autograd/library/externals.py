@@ -3,15 +3,15 @@
 import ast
 from collections.abc import Callable
 
-from gradvet.autograd.graph import MOST_DEEP, backward, held_tensors, version_key
+from gradvet.autograd.graph import MOST_DEEP, backward, held_tensors
 from gradvet.autograd.knowledge.frameworks import MODULE_MAKERS
 from gradvet.autograd.knowledge.lookup import load
 from gradvet.autograd.library import arrays, flags, layers
-from gradvet.autograd.library.operations import changed_unseen, perform
+from gradvet.autograd.library.operations import edit, perform
 from gradvet.autograd.library.optimizers import made, owned_by
 from gradvet.autograd.library.tensors import array_of, numbers_in, to_numpy
-from gradvet.autograd.machine import Machine
-from gradvet.autograd.memory.domain import FLOAT, GRAD, MAYBE, NO_FN, NOTHING, YES, Tensor
+from gradvet.autograd.machine import MODE, Machine
+from gradvet.autograd.memory.domain import FLOAT, GRAD, INFERENCE, MAYBE, NO_FN, NO_GRAD, NOTHING, YES, Tensor
 from gradvet.autograd.memory.values import (
     NONE,
     Const,
@@ -150,14 +150,16 @@ def _with_flags(m: Machine, value: Value, call: Call) -> Value:
 
 
 def _initialised(m: Machine, name: str, call: Call) -> Value:
-    """torch.nn.init: changes its tensor in place with grad mode off."""
+    """torch.nn.init: changes its tensor in place with grad mode off; `calculate_gain` gives a number."""
+    short = name.rpartition(".")[2]
     target = call.argument(0, "tensor")
-    if target is None:
-        return NONE
-    for _, state in m.tensors(target):
-        for storage in state.storage:
-            m.store.set(version_key(storage), Number("int"))
-    changed_unseen(m, target)
+    if not short.endswith("_") or target is None:
+        return Number("float") if short == "calculate_gain" else NONE if target is None else target
+    before = m.mode
+    m.store.set(MODE, before & INFERENCE or NO_GRAD)
+    node = call.node.args[0] if isinstance(call.node, ast.Call) and call.node.args else None
+    edit(m, call.node, target, f"{short}()", target=node)
+    m.store.set(MODE, before)
     return target
 
 

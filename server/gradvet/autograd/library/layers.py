@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from gradvet.autograd.graph import held_tensors, surely_asks
 from gradvet.autograd.knowledge.lookup import load
-from gradvet.autograd.library import flags
+from gradvet.autograd.library import flags, hooks
 from gradvet.autograd.library.operations import (
     Inputs,
     Operand,
@@ -58,13 +58,13 @@ _BUFFERS = ("running_mean", "running_var", "num_batches_tracked")
 """What normalisation layers keep besides their parameters (torch.nn's documentation of BatchNorm and InstanceNorm)."""
 
 _SIZES = ("kernel_size", "stride", "padding", "dilation", "output_padding")
-_HOOKS = ("register_forward_hook", "register_forward_pre_hook", "register_full_backward_hook")
 
 MODULE_METHODS = {
     "parameters", "named_parameters", "modules", "named_modules", "children", "named_children", "state_dict",
     "load_state_dict", "train", "eval", "to", "cuda", "cpu", "float", "half", "double", "bfloat16", "type",
     "requires_grad_", "zero_grad", "apply", "register_buffer", "register_parameter", "add_module", "register_module",
-    "register_forward_hook", "register_forward_pre_hook", "register_full_backward_hook", "buffers", "named_buffers",
+    "register_forward_hook", "register_forward_pre_hook", "register_full_backward_hook",
+    "register_full_backward_pre_hook", "buffers", "named_buffers",
     "share_memory", "get_submodule", "get_parameter", "extra_repr", "compile",
 }  # fmt: skip
 
@@ -397,33 +397,6 @@ def call_layer(m: Machine, ref: Ref, content: Layer, call: Call) -> Value:
     return results(m, call.node, op, inputs, content.name.rpartition(".")[2], "", (truth, through))
 
 
-def run_hooks(m: Machine, ref: Ref, call: Call, value: Value | None) -> Value | None:
-    """Run the forward hooks of a module: those before it when `value` is None, else those after it."""
-    for number, (name, hook) in enumerate(m.hooks.get(ref.address & ~1, ())):
-        if name == "register_full_backward_hook":
-            if value is not None:
-                _hooked(m, value)
-            continue
-        before = name == "register_forward_pre_hook"
-        if before != (value is None):
-            continue
-        args: tuple[Value, ...] = (ref, Tuple(call.args)) if before else (ref, Tuple(call.args), value)
-        with m.numbered(call.node, 40 + number):
-            given = call_value(m, hook, Call(call.node, args))
-        if value is not None and given != NONE and m.tensor(given) is not None:
-            value = given
-    return value
-
-
-def _hooked(m: Machine, value: Value) -> None:
-    """A full backward hook makes the outputs views that a node of its own has made."""
-    for ref, state in held_tensors(m, value):
-        if state.requires_grad & YES:
-            m.update(
-                ref, lambda t: t._replace(grad_fn=t.grad_fn | {"*"}, view=MAYBE) if type(t) is Tensor else t
-            )
-
-
 def _chain(m: Machine, content: Layer, call: Call) -> Value:
     value: Value = call.args[0] if call.args else Unknown()
     for number, (_, child) in enumerate(content.children):
@@ -553,13 +526,11 @@ def call_module_method(m: Machine, method: Method, call: Call) -> Value:
             return _grow(m, receiver, name, call)
         case "values" | "items" | "keys":
             return _dict_view(m, receiver, name, call)
-    if name in _HOOKS and call.args:
-        for _, ref in members(m, receiver).modules[:1]:
-            hooks = m.hooks.setdefault(ref.address & ~1, [])
-            if (name, call.args[0]) not in hooks:
-                hooks.append((name, call.args[0]))
-        return m.unknown(call.node, "the handle of a hook", (), "hook")
-    if name.startswith("register_") or name in ("get_submodule", "get_parameter"):
+    if name in hooks.OF_MODULES and call.args:
+        return hooks.register(m, receiver, name, call)
+    if name in ("get_submodule", "get_parameter", "get_buffer"):
+        return _by_path(m, receiver, name, call)
+    if name.startswith("register_"):
         return Unknown(f"the result of {name}")
     if name in MODULE_METHODS:
         return receiver
@@ -580,6 +551,19 @@ def _apply_to_all(m: Machine, receiver: Value, call: Call) -> None:
     for number, ref in enumerate(modules):
         with m.numbered(call.node, number):
             call_value(m, call.args[0], Call(call.node, (ref,)))
+
+
+def _by_path(m: Machine, receiver: Value, name: str, call: Call) -> Value:
+    """`module.get_submodule("encoder.0")`: one of its members by name, or any of them."""
+    found = members(m, receiver)
+    pairs = found.modules if name == "get_submodule" else found.parameters
+    path = call.argument(0, "target")
+    for known, ref in pairs:
+        if type(path) is Const and path.value == known:
+            return ref
+    if name == "get_buffer" or not found.complete or not pairs or type(path) is Const:
+        return m.unknown(call.node, f"the result of {name}", (receiver,), "member")
+    return join_all([ref for _, ref in pairs])
 
 
 def clear_gradients(m: Machine, leaves: Iterable[int], call: Call) -> None:

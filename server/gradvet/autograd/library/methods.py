@@ -6,7 +6,7 @@ from typing import Any
 
 from gradvet.autograd.graph import backward, backward_event, held_tensors, opaque_inputs, unknown_cut
 from gradvet.autograd.knowledge.lookup import load
-from gradvet.autograd.library import arrays, custom_functions, forgotten, layers, optimizers, tensors
+from gradvet.autograd.library import arrays, custom_functions, forgotten, hooks, layers, optimizers, tensors
 from gradvet.autograd.library.operations import Operand, made_in, tensor_like
 from gradvet.autograd.library.tensors import MethodCall, combined
 from gradvet.autograd.machine import Machine
@@ -300,6 +300,9 @@ def _opaque(m: Machine, ref: Ref, content: Opaque, name: str, call: Call) -> Val
         func = call.node.func if isinstance(call.node, ast.Call) else call.node
         layers.as_module(m, ref, content, layers.words_of(func), call.node)
         return layers.call_module_method(m, Method(ref, name, call.node), call)
+    if name == "remove" and ref.address in m.handles:
+        hooks.removed(m, ref)
+        return NONE
     if name == "save_for_backward":
         m.write_cell(ref, "saved_tensors", Tuple(call.args))
         return NONE
@@ -508,8 +511,7 @@ def call_object(m: Machine, ref: Ref, call: Call) -> Value:
         m.judge.called_under(m.mode_place(), ref)
     match content:
         case Layer():
-            layers.run_hooks(m, ref, call, None)
-            value = layers.run_hooks(m, ref, call, layers.call_layer(m, ref, content, call))
+            value = hooks.around(m, ref, call, lambda given: layers.call_layer(m, ref, content, given))
             if m.judge is not None:
                 m.judge.module_called(ref, call.node, value)
             return value
@@ -518,8 +520,7 @@ def call_object(m: Machine, ref: Ref, call: Call) -> Value:
             if special is not None:
                 return call_value(m, Bound(special, ref), call)
             if m.classes[owner].is_module:
-                layers.run_hooks(m, ref, call, None)
-                value = layers.run_hooks(m, ref, call, layers.call_module(m, ref, content, call))
+                value = hooks.around(m, ref, call, lambda given: layers.call_module(m, ref, content, given))
                 if m.judge is not None:
                     m.judge.module_called(ref, call.node, value)
                 return value

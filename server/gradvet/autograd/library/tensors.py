@@ -7,7 +7,7 @@ from functools import partial
 from gradvet.autograd.events import ToNumpy
 from gradvet.autograd.graph import backward, held_tensors, unknown_cut
 from gradvet.autograd.knowledge.lookup import Op, load
-from gradvet.autograd.library import flags, forgotten
+from gradvet.autograd.library import flags, forgotten, hooks
 from gradvet.autograd.library.operations import Inputs as OpInputs
 from gradvet.autograd.library.operations import (
     Operand,
@@ -55,6 +55,7 @@ from gradvet.autograd.memory.values import (
     Value,
     atoms,
     join,
+    join_all,
 )
 
 _SIZES = {"shape"}
@@ -84,6 +85,9 @@ def attribute(m: Machine, value: Value, name: str, node: ast.AST) -> Value:
     if name == "grad":
         return _grad(m, value, node)
     op = load().method(name)
+    own = None if op is not None else _own(m, value, name)
+    if own is not None:
+        return own
     if op is not None and op.property:
         if op.ret == "bool":
             return Number("bool")
@@ -93,6 +97,15 @@ def attribute(m: Machine, value: Value, name: str, node: ast.AST) -> Value:
     if op is None:
         flags.read(m, name, node)
     return Method(value, name, node)
+
+
+def _own(m: Machine, value: Value, name: str) -> Value | None:
+    """An attribute that the user has given to a tensor."""
+    found = [m.cells.get((ref.address, name)) for ref, _ in m.tensors(value)]
+    known = [each for each in found if each is not None]
+    if type(value) is Each and known and all(type(each) is Ref for each in known):
+        return Each(tuple(dict.fromkeys(known)))
+    return join_all(known)
 
 
 def part_of_loose(m: Machine, value: Value, state: Tensor, name: str, node: ast.AST) -> Value:
@@ -466,16 +479,14 @@ def _requires_grad(m: Machine, receiver: Value, state: Tensor, call: MethodCall)
 
 @method("retain_grad")
 def _retain_grad(m: Machine, receiver: Value, state: Tensor, call: MethodCall) -> Value:
-    for ref, _ in m.tensors(receiver):
-        made = m.place_part(ref.address, "gradient", Tensor(view=MAYBE, origin=Origin(call.node, ".grad")))
-        _own_storage(m, made)
-        m.store.set((ref.address, "grad"), join(NONE, made))
-        m.grads.add(made.address)
+    hooks.hang(m, receiver, hooks.RETAIN, NONE)
     return NONE
 
 
 @method("register_hook", "register_post_accumulate_grad_hook")
 def _hook(m: Machine, receiver: Value, state: Tensor, call: MethodCall) -> Value:
+    if call.args:
+        hooks.hang(m, receiver, call.name, call.args[0])
     return Unknown("a hook's handle")
 
 

@@ -8,6 +8,7 @@ from gradvet.autograd.graph import (
     backward_event,
     free,
     held_tensors,
+    passed_by,
     saves_graph,
     surely_asks,
     unknown_cut,
@@ -167,7 +168,9 @@ def _autograd_grad(m: Machine, name: str, call: Call) -> Value:
             assumes | state.assumes,
         )
         if state.requires_grad & YES:
-            free(m, call.node, state, certain=certain, keep=keeps, inputs=wanted if certain else None)
+            kept = wanted if certain else None
+            found = free(m, call.node, state, certain=certain, keep=keeps, inputs=kept)
+            passed_by(m, call.node, (*found, *state.leaves), YES if makes else NO, accumulated=False)
     if m.judge is not None:
         asked = held_tensors(m, inputs)
         # Only what is asked for gets a gradient here; what the way leads through may still get none.
