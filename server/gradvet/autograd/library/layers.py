@@ -21,7 +21,7 @@ from gradvet.autograd.library.operations import (
 )
 from gradvet.autograd.library.tensors import set_requires_grad
 from gradvet.autograd.machine import Machine
-from gradvet.autograd.memory.domain import FLOAT, MAYBE, NO, NOTHING, YES, Alias, Origin, Tensor
+from gradvet.autograd.memory.domain import FLOAT, NO, NOTHING, YES, Alias, Origin, Tensor
 from gradvet.autograd.memory.values import (
     FALSE,
     NONE,
