@@ -314,14 +314,11 @@ def _run_body(m: Machine, function: Function, frame: Frame, taker: Callable[[Val
     values: list[Value] = [value for _, value in frame.returns]
     if alive:
         values.append(NONE if frame.given is None else frame.given)
-    if ends:
-        if alive:
+        if ends or m.setters:
             ends.append(m.store.delta(frame.base))
-        ends.append(m.store.delta(frame.base))
-        values.append(NONE)
     if m.judge is not None and not function.modes and m.setters:
         m.judge.modes.function_ends(frame, before, [_mode_at(m, delta, before) for delta in ends])
-    if ends and not (len(ends) == 1 and alive):
+    if frame.returns:
         m.store.undo(frame.base)
         m.store.merge(ends)
     if function.modes:
