@@ -333,6 +333,8 @@ def backward(
             m.emit(backward_event(m, site, joined, how, retains=keeps and certain_keep))
             joined = None
     if joined is not None:
+        if m.judge is not None:
+            m.judge.leaves.without_graph(joined, site)
         m.emit(backward_event(m, site, joined, how, retains=keeps and certain_keep))
 
 

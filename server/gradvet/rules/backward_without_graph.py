@@ -23,8 +23,8 @@ _STOPPED = {
 @rule(Backward, family="cut", severity=Severity.ERROR)
 def check(event: Backward) -> Iterator[Finding]:
     """Report a backward whose root must not require grad."""
-    if event.root.requires_grad != NO:
-        return
+    if event.root.requires_grad != NO or any(cut.kind == "rebound" for cut in event.cuts):
+        return  # where a leaf has lost its name, that is told
     root = event.source
     name = code(root) if root is not None else "this tensor"
     notes = [

@@ -11,6 +11,7 @@ from gradvet.autograd.judging.calls import CallNotes
 from gradvet.autograd.judging.cut_notes import CutNotes
 from gradvet.autograd.judging.flags import FlagNotes
 from gradvet.autograd.judging.functions import FunctionNotes
+from gradvet.autograd.judging.leaf_notes import LeafNotes
 from gradvet.autograd.judging.mode_left import ModeNotes
 from gradvet.autograd.judging.numpy_alias import NumpyNotes
 from gradvet.autograd.judging.snapshots import SnapshotNotes
@@ -159,6 +160,7 @@ class Judge:
     flags: FlagNotes = field(init=False)
     calls: CallNotes = field(init=False)
     arrays: NumpyNotes = field(init=False)
+    leaves: LeafNotes = field(init=False)
     walks: Walks = field(init=False)
     snapshots: SnapshotNotes = field(init=False)
     modes: ModeNotes = field(init=False)
@@ -171,6 +173,7 @@ class Judge:
         self.arrays = NumpyNotes(self.machine, self._spoil)
         self.walks = Walks(self.machine)
         self.functions = FunctionNotes(self.machine)
+        self.leaves = LeafNotes(self.machine)
         self.snapshots = SnapshotNotes(self.machine)
         self.modes = ModeNotes(self.machine)
 

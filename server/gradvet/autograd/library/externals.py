@@ -6,7 +6,7 @@ from collections.abc import Callable
 from gradvet.autograd.graph import MOST_DEEP, backward, held_tensors
 from gradvet.autograd.knowledge.frameworks import MODULE_MAKERS
 from gradvet.autograd.knowledge.lookup import load
-from gradvet.autograd.library import arrays, flags, layers
+from gradvet.autograd.library import arrays, flags, layers, leaves
 from gradvet.autograd.library.operations import edit, perform
 from gradvet.autograd.library.optimizers import made, owned_by
 from gradvet.autograd.library.tensors import array_of, numbers_in, to_numpy
@@ -119,7 +119,9 @@ def _torch(m: Machine, name: str, call: Call) -> Value | None:
     if name.startswith("torch.optim.lr_scheduler"):
         return m.unknown(call.node, "a learning rate scheduler", (), "scheduler")
     if name.startswith("torch.optim.") and short[:1].isupper():
-        owned = owned_by(m, call.argument(0, "params") or Unknown())
+        given = call.argument(0, "params") or Unknown()
+        leaves.optimized(m, call, given)
+        owned = owned_by(m, given)
         ref = m.new(call.node, owned, "optimizer")
         made(m, ref, call)
         if m.judge is not None:

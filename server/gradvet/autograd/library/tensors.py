@@ -143,6 +143,7 @@ def _grad(m: Machine, value: Value, node: ast.AST) -> Value:
     for ref, state in m.tensors(value):
         if m.judge is not None:
             m.judge.cut_notes.gradient_wanted(ref.address)
+            m.judge.leaves.grad_read(ref, state, node)
         key = (ref.address, "grad")
         cell = m.cells.get(key)
         if cell is None and (m.alone or state.assumes):

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gradvet.autograd.events import ModeStatement
-from gradvet.autograd.library import flags, forgotten
+from gradvet.autograd.library import flags, forgotten, leaves
 from gradvet.autograd.machine import EXECUTE, Machine
 from gradvet.autograd.memory.domain import NO, YES
 from gradvet.autograd.memory.store import Delta
@@ -48,6 +48,7 @@ def _expr(m: Machine, node: ast.Expr) -> bool:
 def _assign(m: Machine, node: ast.Assign) -> bool:
     value = m.eval(node.value)
     forgotten.rebound(m, node, value)
+    leaves.rebound(m, node, value)
     for target in node.targets:
         assign(m, target, value, node)
     return True
