@@ -21,6 +21,26 @@ class LeafRebound(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class Unregistered(Event):
+    """A module holds parameters that its `parameters()` does not list; `node` is where it was given them.
+
+    `kind` is modules or parameters (in a plain container), tensor (a leaf that is no Parameter), converted (what
+    a conversion made of a Parameter) or local (a module that a forward makes for itself); `container` is list,
+    tuple or dict, `attribute` the attribute that holds them. `trained` is whether a backward reached them beside
+    an optimizer of that very module; `certain` is False where it depends on what a conversion has to change.
+    """
+
+    kind: str
+    container: str
+    attribute: str
+    owner: str
+    value: ast.expr | None
+    use: ast.AST | None
+    trained: bool
+    certain: bool
+
+
+@dataclass(frozen=True, slots=True)
 class NonLeafOptimized(Event):
     """An optimizer is given a tensor that was computed; `certain` is False where that depends on a device.
 

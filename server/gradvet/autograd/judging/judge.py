@@ -14,6 +14,7 @@ from gradvet.autograd.judging.functions import FunctionNotes
 from gradvet.autograd.judging.leaf_notes import LeafNotes
 from gradvet.autograd.judging.mode_left import ModeNotes
 from gradvet.autograd.judging.numpy_alias import NumpyNotes
+from gradvet.autograd.judging.registration import Registration
 from gradvet.autograd.judging.snapshots import SnapshotNotes
 from gradvet.autograd.judging.walks import Walks
 from gradvet.autograd.library.layers import is_module, members
@@ -161,6 +162,7 @@ class Judge:
     calls: CallNotes = field(init=False)
     arrays: NumpyNotes = field(init=False)
     leaves: LeafNotes = field(init=False)
+    registration: Registration = field(init=False)
     walks: Walks = field(init=False)
     snapshots: SnapshotNotes = field(init=False)
     modes: ModeNotes = field(init=False)
@@ -174,6 +176,7 @@ class Judge:
         self.walks = Walks(self.machine)
         self.functions = FunctionNotes(self.machine)
         self.leaves = LeafNotes(self.machine)
+        self.registration = Registration(self.machine)
         self.snapshots = SnapshotNotes(self.machine)
         self.modes = ModeNotes(self.machine)
 
@@ -181,6 +184,8 @@ class Judge:
         """The notes that lie in parts of their own become events."""
         self.calls.conclude()
         self.modes.conclude()
+        if not self.machine.cut_short:
+            self.registration.conclude(self.optimizers, self.reached_leaves, self.cut_notes.wanted)
         if self.machine.rewritten or self.snapshots.loads:
             self.arrays.conclude(module.parents)
             self.snapshots.conclude(module.parents)
@@ -220,6 +225,7 @@ class Judge:
             self.cut_notes.flagged[holder.address & ~1] = site
         if how not in GROWING and how:
             self.walks.attribute_set(site, holder, how)
+            self.registration.stored(site, holder, how)
         if (
             type(content) is Instance
             and m.classes[content.owner].is_module
@@ -258,8 +264,9 @@ class Judge:
         self.pending[site] = None
         self.cuts_of.setdefault(site, set()).update(cuts)
 
-    def called_under(self, place: ast.AST | None, ref: Ref) -> None:
+    def called_under(self, place: ast.AST | None, ref: Ref, site: ast.AST) -> None:
         """A module was called where this `with` or decorator has turned grad mode off."""
+        self.registration.module_called(ref, site)
         if place is not None:
             self.under.setdefault(place, set()).add(ref.address & ~1)
 

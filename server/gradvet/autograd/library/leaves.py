@@ -10,7 +10,7 @@ from gradvet.autograd.python.calls import Call
 from gradvet.autograd.python.names import lookup
 
 MOST_STEPS_BACK = 4
-_MOVES = ("to()", "cuda()", "cpu()", "xpu()", "double()", "half()", "bfloat16()", "type()")
+MOVES = ("to()", "cuda()", "cpu()", "xpu()", "double()", "half()", "bfloat16()", "type()")
 """What gives the leaf itself where there is nothing to change, and a result elsewhere."""
 
 
@@ -107,7 +107,7 @@ def optimized(m: Machine, call: Call, given: Value) -> None:
             continue
         if any(m.cells.get((ref.address, "grad")) is not None for ref, _ in m.tensors(value)):
             continue  # retain_grad() makes it welcome
-        moved = [s for _, s in m.tensors(value) if s.origin is not None and s.origin.text in _MOVES]
+        moved = [s for _, s in m.tensors(value) if s.origin is not None and s.origin.text in MOVES]
         if state.is_leaf == NO:
             m.emit(NonLeafOptimized(node, m.where(), state, place, certain=True))
             _take_for_leaf(m, value)

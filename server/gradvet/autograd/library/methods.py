@@ -508,7 +508,7 @@ def call_object(m: Machine, ref: Ref, call: Call) -> Value:
     """Call an object: a module, an instance with `__call__`, or something unknown."""
     content = m.cells.get(ref.address)
     if m.judge is not None and type(content) in (Layer, Instance):
-        m.judge.called_under(m.mode_place(), ref)
+        m.judge.called_under(m.mode_place(), ref, call.node)
     match content:
         case Layer():
             value = hooks.around(m, ref, call, lambda given: layers.call_layer(m, ref, content, given))
