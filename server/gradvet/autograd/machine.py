@@ -15,7 +15,7 @@ from gradvet.autograd.events import Event
 from gradvet.autograd.memory.domain import GRAD, Origin, Tensor, join_tensors
 from gradvet.autograd.memory.rename import rename, rename_key
 from gradvet.autograd.memory.scopes import Scope, ScopeInfo, scope_info
-from gradvet.autograd.memory.store import Delta, Store
+from gradvet.autograd.memory.store import Delta, Seen, Store
 from gradvet.autograd.memory.values import (
     Each,
     Number,
@@ -32,10 +32,12 @@ from gradvet.autograd.memory.values import (
 
 MODE = "mode"
 MODE_SETTER = "mode setter"
-MOST_STEPS = 40_000
+MOST_STEPS = 30_000
+MOST_WORK = 4_000_000
 MOST_CALLS_DEEP = 24
 MOST_RUNS_OF_ONE_FUNCTION = 240
 MOST_PASSES = 5
+MOST_UNROLLED_TOGETHER = 100
 
 
 class OutOfSteps(Exception):  # noqa: N818  not an error: the bound of the whole run was reached
@@ -89,7 +91,7 @@ class Frame:
         self.loops: list[Loop] = []
         self.returns: list[tuple[Delta, Value]] = []
         self.given: Value | None = None
-        self.raises: list[list[tuple[int, Delta]]] = []
+        self.raises: list[Seen] = []
         self.yields: Callable[[Value], Value] | None = None
         self.owner = 0
         self.receiver: Value = None
@@ -147,6 +149,7 @@ class Machine:
         self.cells = self.store.cells
         self.frames: list[Frame] = []
         self.loops: list[Loop] = []
+        self.unrolled = 1
         self.calls: list[ast.AST] = []
         self.events: list[Event] = []
         self.states: dict[ast.AST, Tensor] = {}
@@ -275,6 +278,14 @@ class Machine:
             yield
         finally:
             frame.context = outer
+
+    def may_unroll(self, node: ast.AST, times: int) -> bool:
+        """Whether a loop may be run item by item, within those that already are."""
+        if self.unrolled == 1 or self.unrolled * times <= MOST_UNROLLED_TOGETHER:
+            return True
+        line = getattr(node, "lineno", 0)
+        self.limit(f"of loops in loops, the one at line {line} was not run item by item")
+        return False
 
     def for_all(self, node: ast.AST, run: Callable[[], tuple[bool, Value]]) -> tuple[bool, Value]:
         """Run something once that stands for many times: what it makes is one of many."""
@@ -460,25 +471,27 @@ class Machine:
     def block(self, statements: list[ast.stmt]) -> bool:
         """Run statements; whether the end is reached."""
         for statement in statements:
-            self.steps += 1
-            if self.steps > MOST_STEPS:
-                self.limit(f"the run was stopped after {MOST_STEPS} statements")
-                raise OutOfSteps
+            self.step()
             if not EXECUTE[type(statement)](self, statement):
                 return False
             if self.raised:
                 self.raised = False
                 return False
-            raises = self.frames[-1].raises
-            if raises and raises[-1] is not None:
+            if self.frames[-1].raises:
                 self.capture_raise()
         return True
 
+    def step(self) -> None:
+        """Count a step of the run, which ends when there are too many, or when they cost too much."""
+        self.steps += 1
+        if self.steps > MOST_STEPS or self.store.work > MOST_WORK:
+            of = "statements" if self.steps > MOST_STEPS else "changes"
+            self.limit(f"the run was stopped after {MOST_STEPS if of == 'statements' else MOST_WORK} {of}")
+            raise OutOfSteps
+
     def capture_raise(self) -> None:
         """Keep the present state for the handlers around it: an exception may come here."""
-        for paths in self.frames[-1].raises[-1:]:
-            base = paths[0][0]
-            paths.append((base, self.store.delta(base)))
+        self.store.look(self.frames[-1].raises[-1])
 
     def emit(self, event: Event) -> None:
         """Record what the program did; what a test says that it raises is no fault."""

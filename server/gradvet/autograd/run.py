@@ -99,6 +99,7 @@ def _reset(m: Machine) -> None:
     for stack in (m.loops, m.calls, m.mode_nodes, m.frames[0].loops, m.frames[0].raises):
         stack.clear()
     m.raised = m.alone = False
+    m.unrolled = 1
     m.store.set(MODE, m.module_mode or m.mode)
 
 

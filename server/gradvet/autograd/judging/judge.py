@@ -130,6 +130,10 @@ class Store:
     forward: bool
 
 
+MOST_NAMED_OPTIMIZERS = 50
+"""For the parameters of those that come later, no names are looked for."""
+
+
 @dataclass(slots=True)
 class Judge:
     """Collects what the machine tells it, and gives the verdicts at the end."""
@@ -285,6 +289,8 @@ class Judge:
     def optimizer_made(self, ref: Ref, content: Optimizer, site: ast.AST) -> None:
         """An optimizer was made."""
         self.optimizers.append((ref, content, site))
+        if len(self.optimizers) > MOST_NAMED_OPTIMIZERS:
+            return
         m = self.machine
         named = [(key, value) for key, value in m.cells.items() if type(value) is Ref and type(key) is tuple]
         for key, value in named:

@@ -7,6 +7,19 @@ Key = Any  # an address, a name in a scope, an attribute of an address
 Delta = dict[Key, Any]
 
 
+class Seen:
+    """What cells held at several moments since a mark, joined."""
+
+    __slots__ = ("at", "base", "cells", "last", "whole")
+
+    def __init__(self, base: int, *, whole: bool) -> None:
+        """Begin at a mark. `whole` is whether the last of the moments is wanted by itself as well."""
+        self.base = self.at = base
+        self.cells: Delta = {}
+        self.last: Delta = {}
+        self.whole = whole
+
+
 class Store:
     """Cells by key. Nothing is ever None: an absent cell is None.
 
@@ -14,12 +27,16 @@ class Store:
     a mark, cost what was changed and not what there is.
     """
 
-    __slots__ = ("_join", "cells", "trail")
+    __slots__ = ("_join", "cells", "low", "trail", "work")
 
     def __init__(self, join: Callable[[Any, Any], Any]) -> None:
         """Start empty; `join` unites two values of one cell."""
         self.cells: dict[Key, Any] = {}
         self.trail: list[tuple[Key, Any]] = []
+        self.work = 0
+        """How many cells were gone through so far, as a measure of time that needs no clock."""
+        self.low = 0
+        """Up to here, the trail is as it was when this was last set."""
         self._join = join
 
     def set(self, key: Key, value: Any) -> None:
@@ -40,6 +57,7 @@ class Store:
     def delta(self, mark: int) -> Delta:
         """What the cells changed since the mark hold now."""
         get = self.cells.get
+        self.work += len(self.trail) - mark
         return {key: get(key) for key, _ in self.trail[mark:]}
 
     def undo(self, mark: int) -> None:
@@ -49,6 +67,7 @@ class Store:
         if not changes:
             return
         del trail[mark:]
+        self.low = min(self.low, mark)
         changes.reverse()
         for key, old in changes:
             if old is None:
@@ -62,10 +81,26 @@ class Store:
         No later mark may be gone back to after this.
         """
         trail, get = self.trail, self.cells.get
+        self.low = min(self.low, mark)
+        self.work += len(trail) - mark
         before: Delta = {}
         for key, old in trail[mark:]:
             before.setdefault(key, old)
         trail[mark:] = [change for change in before.items() if get(change[0]) is not change[1]]
+
+    def look(self, seen: Seen) -> None:
+        """Add the present moment; the cost is what changed since the last one."""
+        trail, get, known = self.trail, self.cells.get, seen.cells
+        changes = trail[max(seen.base, min(self.low, seen.at)) :]
+        self.work += len(changes)
+        for key, old in changes:
+            if key not in known:
+                known[key] = old
+        for key, _ in changes:
+            known[key] = self.union((known[key], get(key)))
+        self.low = seen.at = len(trail)
+        if seen.whole:
+            seen.last = self.delta(seen.base)
 
     def take(self, mark: int) -> Delta:
         """What changed since the mark; the store is back at the mark afterwards."""
@@ -96,6 +131,7 @@ class Store:
     def apply(self, delta: Delta) -> None:
         """Write all cells of a delta."""
         cells, trail = self.cells, self.trail
+        self.work += len(delta)
         for key, value in delta.items():
             old = cells.get(key)
             if old is value:

@@ -23,6 +23,7 @@ from gradvet.autograd.memory.domain import (
 MOST_ATOMS = 10
 MOST_OBJECTS = 64  # of a value that is one of many objects: an element of a list of parameters
 MOST_WORDS = 4
+MOST_KEYS = 500
 
 
 class Ref(NamedTuple):
@@ -259,8 +260,12 @@ class Dict(NamedTuple):
         return None
 
     def put(self, key: Const, value: Value) -> "Dict":
-        """The same with one key set."""
+        """The same with one key set; of very many keys, the later are not told apart."""
         items = dict(self.items)
+        if len(items) >= MOST_KEYS and key not in items:
+            return self._replace(
+                rest=_join_optional(self.rest, value), keys=_join_optional(self.keys, Unknown())
+            )
         items[key] = value
         return self._replace(items=tuple(items.items()))
 

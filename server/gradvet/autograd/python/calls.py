@@ -314,11 +314,12 @@ def _run_body(m: Machine, function: Function, frame: Frame, taker: Callable[[Val
     values: list[Value] = [value for _, value in frame.returns]
     if alive:
         values.append(NONE if frame.given is None else frame.given)
-        if ends or m.setters:
-            ends.append(m.store.delta(frame.base))
     if m.judge is not None and not function.modes and m.setters:
-        m.judge.modes.function_ends(frame, before, [_mode_at(m, delta, before) for delta in ends])
-    if frame.returns:
+        left = [*ends, *([m.store.delta(frame.base)] if alive else [])]
+        m.judge.modes.function_ends(frame, before, [_mode_at(m, delta, before) for delta in left])
+    if ends:
+        if alive:
+            ends.append(m.store.delta(frame.base))
         m.store.undo(frame.base)
         m.store.merge(ends)
     if function.modes:

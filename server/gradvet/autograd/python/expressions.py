@@ -35,6 +35,9 @@ from gradvet.autograd.python.objects import assign, element_of, get_attribute, g
 from gradvet.autograd.python.operators import binary, compare, unary
 
 
+MOST_TUPLES_DEEP = 5
+
+
 def evaluates(*kinds: type) -> Callable[[Callable[[Machine, Any], Value]], Callable[[Machine, Any], Value]]:
     """Register what these kinds of expression mean."""
 
@@ -207,7 +210,14 @@ def _tuple(m: Machine, node: ast.Tuple) -> Value:
     items = _elements(m, node.elts)
     if items is None:
         return m.new(node, Sequence("tuple", None, _any_element(m, node.elts)))
+    if any(_is_deep(item) for item in items):
+        return m.new(node, Sequence("tuple", None, join_all(items), nonempty=True))
     return Tuple(tuple(items))
+
+
+def _is_deep(value: Value, left: int = MOST_TUPLES_DEEP) -> bool:
+    """Whether a tuple holds tuples that hold tuples, and so on, more than anybody means to take apart."""
+    return type(value) is Tuple and (left == 0 or any(_is_deep(item, left - 1) for item in value.items))
 
 
 @evaluates(ast.List, ast.Set)
@@ -379,6 +389,7 @@ def _comprehend(
 
     def once(value: Value) -> list[Value] | Value | None:
         nonlocal certain
+        m.step()
         assign(m, first.target, value, first.target)
         for test in first.ifs:
             passes = truth(m, m.eval(test))
@@ -387,9 +398,12 @@ def _comprehend(
             certain = certain and passes == YES
         return _comprehend(m, node, rest, element) if rest else [element()]
 
-    if known is not None and len(known) <= (MOST_MEMBERS if members else MOST_UNROLLED):
+    most = MOST_MEMBERS if members else MOST_UNROLLED
+    if known is not None and len(known) <= most and m.may_unroll(first.iter, len(known)):
         # Each element has a context of its own, so that what it makes has addresses of its own.
         found: list[Value] = []
+        outer = m.unrolled
+        m.unrolled *= len(known) or 1
         for number, value in enumerate(known):
             with m.numbered(first, number):
                 made = once(value)
@@ -398,6 +412,7 @@ def _comprehend(
             else:
                 certain = False
                 found += [] if made is None else [made]
+        m.unrolled = outer
         return found if certain and len(found) <= MOST_MEMBERS else join_all(found)
 
     def all_at_once() -> tuple[bool, Value]:

@@ -26,7 +26,7 @@ def run_for(m: Machine, node: ast.For) -> bool:
         if not items:
             return m.block(node.orelse) if node.orelse else True
         merged = _each(m, items) if _is_members(m, source) or _are_parameters(m, items) else None
-        if merged is not None and _told_apart(m, items) and len(items) <= MOST_NAMED:
+        if merged is not None and _told_apart(m, items) and _may_unroll(m, node, items, MOST_NAMED):
             return _unrolled(m, node, items)
         if merged is not None:
             begin = _each_once(m, merged)
@@ -36,7 +36,7 @@ def run_for(m: Machine, node: ast.For) -> bool:
                 assign(m, node.target, merged, node)
 
             return _repeat(m, node, enter)
-        if len(items) <= MOST_UNROLLED:
+        if _may_unroll(m, node, items, MOST_UNROLLED):
             return _unrolled(m, node, items)
     if type(content) in ELEMENTS:
         return _repeat(m, node, lambda: assign(m, node.target, element_of(m, source, node.iter), node))
@@ -62,6 +62,10 @@ def _each_once(m: Machine, merged: Value) -> Callable[[], None]:
             m.store.set(address, state)
 
     return begin if len(before) == len(met) else lambda: None
+
+
+def _may_unroll(m: Machine, node: ast.For, items: tuple[Value, ...], most: int) -> bool:
+    return len(items) <= most and m.may_unroll(node, len(items))
 
 
 def _is_members(m: Machine, source: Value) -> bool:
@@ -96,6 +100,8 @@ def _unrolled(m: Machine, node: ast.For, items: tuple[Value, ...]) -> bool:
     loop = Loop(None, base)
     frame.loops.append(loop)
     alive = True
+    outer = m.unrolled
+    m.unrolled *= len(items)
     for number, item in enumerate(items):
         loop.continues = []
         with m.numbered(node, number):
@@ -104,6 +110,7 @@ def _unrolled(m: Machine, node: ast.For, items: tuple[Value, ...]) -> bool:
         alive = _go_on(m, loop, base, alive=alive)
         if not alive:
             break
+    m.unrolled = outer
     frame.loops.pop()
     if alive and not loop.breaks:
         return m.block(node.orelse) if node.orelse else True

@@ -8,7 +8,7 @@ from gradvet.autograd.events import ModeStatement
 from gradvet.autograd.library import flags, forgotten, leaves
 from gradvet.autograd.machine import EXECUTE, Machine
 from gradvet.autograd.memory.domain import NO, YES
-from gradvet.autograd.memory.store import Delta
+from gradvet.autograd.memory.store import Delta, Seen
 from gradvet.autograd.memory.values import NONE, External, Function, Mode, Unknown, Value
 from gradvet.autograd.python.calls import decorate, define_class
 from gradvet.autograd.python.contexts import run_with
@@ -157,17 +157,18 @@ def _raise(m: Machine, node: ast.Raise) -> bool:
 def _try(m: Machine, node: ast.Try) -> bool:
     frame = m.frames[-1]
     base = m.store.mark()
-    paths: list[tuple[int, Delta]] = [(base, {})]
-    frame.raises.append(paths)
+    low, seen = m.store.low, Seen(base, whole=bool(node.finalbody))
+    frame.raises.append(seen)
     met = frame.ways_out()
     alive = m.block(node.body)
     frame.raises.pop()
+    m.store.low = min(low, base)
     if alive and node.orelse:
         alive = m.block(node.orelse)
     ends = [m.store.delta(base)] if alive else []
     if node.handlers:
         m.store.undo(base)
-        m.store.merge([delta for _, delta in paths])
+        m.store.apply(seen.cells)
         start = m.store.mark()
         for handler in node.handlers:
             if handler.type is not None:
@@ -182,7 +183,7 @@ def _try(m: Machine, node: ast.Try) -> bool:
         frame.leave(met, lambda delta, base: _after_finally(m, node, delta, base))
     if not ends:
         if node.finalbody and frame.ways_out() == met:
-            m.store.apply(paths[-1][1])  # only an exception leads here
+            m.store.apply(seen.last)  # only an exception leads here
             m.block(node.finalbody)
             m.store.undo(base)
         return False
