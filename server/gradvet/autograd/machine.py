@@ -534,11 +534,19 @@ class Machine:
 
     def last_cuts(self, cuts: frozenset[int]) -> list[int]:
         """Of the cuts on the way to a value, those that no other comes after; in a loop two may come after each other."""
+        upstream = [self.cuts[cut].upstream for cut in cuts]
+        self.charge(sum(map(len, upstream)))
+        before = cuts & frozenset[int]().union(*upstream)
+        latest_first = sorted(cuts, reverse=True)
 
         def after(c: int, other: int) -> bool:
             return c in self.cuts[other].upstream and other not in self.cuts[c].upstream
 
-        return [c for c in cuts if not any(after(c, other) for other in cuts if other != c)]
+        return [c for c in cuts if c not in before or not any(after(c, o) for o in latest_first if o != c)]
+
+    def charge(self, cells: int) -> None:
+        """Count work that took as long as to go through so many cells."""
+        self.store.work += cells
 
     def age(self, loop: Loop) -> None:
         """End an iteration: what was born in it is from now on "from an earlier iteration"."""

@@ -723,6 +723,7 @@ def changed_unseen(m: Machine, value: Value) -> None:
 
 def tracked_together(m: Machine, state: Tensor) -> list[tuple[int, Tensor]]:
     """The tensors, by address, that may share this one's storage within what autograd tracks as one base."""
+    m.charge(len(m.cells) // 2)
     return [
         (address, other)
         for address, other in m.cells.items()
@@ -744,6 +745,7 @@ def _reach_aliases(
         is_base = address in before.storage or (before.alias is not None and other.view == NO)
         if not is_base and not other.view & YES:
             continue
+        m.charge(20)
         certain = len(other.storage) == 1 and len(before.storage) == 1 and (is_base or other.view == YES)
         made = change(other)
         if type(made) is Tensor:
@@ -759,6 +761,7 @@ def savers(m: Machine, state: Tensor) -> list[int]:
     """The nodes, not freed yet, that saved this tensor's storage for backward as it is now."""
     if len(state.storage) != 1:
         return []
+    m.charge(len(m.cells) // 2)
     (place,) = state.storage
     return [address for address, node in saving(m, place) if node.freed == NO and node.spoiled == NO]
 

@@ -34,7 +34,6 @@ from gradvet.autograd.python.names import bind, builds_modules, lookup
 from gradvet.autograd.python.objects import assign, element_of, get_attribute, get_item, items_of
 from gradvet.autograd.python.operators import binary, compare, unary
 
-
 MOST_TUPLES_DEEP = 5
 
 

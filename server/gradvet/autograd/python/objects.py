@@ -298,6 +298,7 @@ def _of_items(m: Machine, items: tuple[Value, ...], key: Value, node: ast.AST, k
 
 
 def _dict_item(m: Machine, ref: Ref, content: Dict, key: Value, node: ast.AST) -> Value:
+    m.charge(len(content.items) // 2)
     if type(key) is Const:
         value = content.get(key)
         if value is not None:
@@ -350,6 +351,7 @@ def set_item(m: Machine, holder: Value, key: Value, new: Value, node: ast.AST) -
                     atom, lambda c: _with_item(c, Number(), new)
                 )
             case Dict():
+                m.charge(len(content.items) // 2)
                 if type(key) is Const:
                     m.update(atom, lambda c: c.put(key, new) if type(c) is Dict else c)
                 else:
