@@ -32,3 +32,17 @@ class ModeLeftOff(Event):
     other: bool
     loss: ast.AST
     raises: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ModeEscaped(Event):
+    """A grad mode reaches code that it is not meant for, or does not reach the code that it is meant for.
+
+    `kind` is yield or await (others run under it), thread, lazy or lambda (the work runs without it), or twice
+    (one object entered again); `mode` is what turned it off, `work` what is run, `trains` whether the program does.
+    """
+
+    kind: str
+    mode: ast.AST
+    work: ast.AST | None
+    trains: bool = False

@@ -72,12 +72,14 @@ class Frame:
         "given",
         "info",
         "loops",
+        "modes_before",
         "node",
         "owner",
         "raises",
         "receiver",
         "returns",
         "scope",
+        "waits",
         "yields",
     )
 
@@ -93,9 +95,10 @@ class Frame:
         self.given: Value | None = None
         self.raises: list[Seen] = []
         self.yields: Callable[[Value], Value] | None = None
-        self.owner = 0
+        self.owner = self.modes_before = 0
         self.receiver: Value = None
         self.call: Any = None
+        self.waits: list[tuple[int, ast.AST | None]] = []
 
     def ways_out(self) -> tuple[int, int, int]:
         """How many returns, and breaks and continues of the innermost loop, have been met so far."""
@@ -142,7 +145,7 @@ EXECUTE: dict[type, Execute] = {}
 class Machine:
     """One dry run of one module."""
 
-    def __init__(self, tree: ast.Module) -> None:
+    def __init__(self, tree: ast.Module) -> None:  # noqa: PLR0915  the whole state of a run
         """Nothing has run yet; grad mode is on."""
         self.main = tree
         self.store = Store(join_cells)
@@ -166,6 +169,8 @@ class Machine:
         self.raised = self.alone = self.cut_short = self.rewritten = False
         self.made_nodes = 0
         self.lone: set[ast.AST] = set()
+        self.consumed: set[ast.AST] = set()
+        self.entered: list[ast.AST] = []
         self.meant_to_raise = 0
         self.saved_by: dict[int, set[int]] = {}
         self.blind_runs: dict[tuple[ast.AST, int], int] = {}

@@ -1,23 +1,26 @@
 """Grad mode is to be switched, and the switch does nothing."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 
 from gradvet.autograd.events import ModeDecorator, ModeStatement, WithUncalled
 from gradvet.finding import Applicability, Finding, Fix, Note, Severity, code
 from gradvet.rules import rule
 from gradvet.syntax import edits, rewrite
+from gradvet.syntax.parse import Module
+from gradvet.text import Edit
 
 
 @rule(ModeStatement, WithUncalled, ModeDecorator, family="mode", severity=Severity.WARNING)
 def check(event: ModeStatement | WithUncalled | ModeDecorator) -> Iterator[Finding]:
     """Report a grad mode that is dropped, not called, or put where it cannot act."""
     match event:
-        case ModeStatement(node=ast.Expr() as statement):
+        case ModeStatement(node=ast.Expr() as node):
             short = event.name.rpartition(".")[2]
             yield Finding(
-                statement,
-                f"{code(statement.value)} as a statement does nothing: grad mode changes only in a `with` block "
+                node,
+                f"{code(node.value)} as a statement does nothing: grad mode changes only in a `with` block "
                 "or as a decorator",
                 (Note("note", f"`{short}` was made and dropped; what follows still runs as before", None),),
                 (
@@ -25,7 +28,7 @@ def check(event: ModeStatement | WithUncalled | ModeDecorator) -> Iterator[Findi
                         "Wrap what follows in the block",
                         "the rest of this block runs in that grad mode",
                         Applicability.UNSAFE,
-                        lambda module: rewrite.block_instead(module, statement, module.text(statement.value)),
+                        partial(_block, node=node),
                     ),
                 ),
             )
@@ -56,3 +59,7 @@ def check(event: ModeStatement | WithUncalled | ModeDecorator) -> Iterator[Findi
                 f"on an `async def`, {code(event.node)} has no effect: it ends before the body of `{target.name}` runs",
                 (Note("note", "use a `with` block inside the function"),),
             )
+
+
+def _block(module: Module, node: ast.Expr) -> Sequence[Edit]:
+    return rewrite.block_instead(module, node, module.text(node.value))

@@ -9,6 +9,7 @@ from gradvet.autograd.graph import held_tensors, node_key, reachable, spoiled_ke
 from gradvet.autograd.judging.averages import Average, entering, running_average
 from gradvet.autograd.judging.calls import CallNotes
 from gradvet.autograd.judging.cut_notes import CutNotes
+from gradvet.autograd.judging.escapes import EscapeNotes
 from gradvet.autograd.judging.flags import FlagNotes
 from gradvet.autograd.judging.functions import FunctionNotes
 from gradvet.autograd.judging.leaf_notes import LeafNotes
@@ -171,6 +172,7 @@ class Judge:
     snapshots: SnapshotNotes = field(init=False)
     modes: ModeNotes = field(init=False)
     functions: FunctionNotes = field(init=False)
+    escapes: EscapeNotes = field(init=False)
 
     def __post_init__(self) -> None:
         """The notes of one topic each lie in a part of their own."""
@@ -183,6 +185,7 @@ class Judge:
         self.registration = Registration(self.machine)
         self.snapshots = SnapshotNotes(self.machine)
         self.modes = ModeNotes(self.machine)
+        self.escapes = EscapeNotes(self.machine)
 
     def conclude_topics(self, module: Module) -> None:
         """The notes that lie in parts of their own become events."""
@@ -190,6 +193,8 @@ class Judge:
         self.modes.conclude()
         if not self.machine.cut_short:
             self.registration.conclude(self.optimizers, self.reached_leaves, self.cut_notes.wanted)
+        if self.escapes.stops or self.escapes.made:
+            self.escapes.conclude(module.parents)
         if self.machine.rewritten or self.snapshots.loads:
             self.arrays.conclude(module.parents)
             self.snapshots.conclude(module.parents)

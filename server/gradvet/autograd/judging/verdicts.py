@@ -6,6 +6,7 @@ from gradvet.autograd.events import AliasEdited, DataUse, ModeStatement, Retaine
 from gradvet.autograd.graph import reachable
 from gradvet.autograd.judging.averages import entering
 from gradvet.autograd.judging.cut_paths import cut_paths, cut_subject
+from gradvet.autograd.judging.escapes import told_as_escapes
 from gradvet.autograd.judging.forwards import unrecorded_forwards
 from gradvet.autograd.judging.intents import intents
 from gradvet.autograd.judging.judge import Judge, Kept, ModuleCall, holder_words
@@ -21,6 +22,7 @@ def conclude(m: Machine, judge: Judge, module: Module) -> None:
     judge.conclude_topics(module)
     _conclude(m, judge, module)
     unrecorded_forwards(m, module.parents)
+    told_as_escapes(m)
 
 
 def _conclude(m: Machine, judge: Judge, module: Module) -> None:

@@ -6,7 +6,16 @@ from typing import Any
 
 from gradvet.autograd.graph import backward, backward_event, held_tensors, opaque_inputs, unknown_cut
 from gradvet.autograd.knowledge.lookup import load
-from gradvet.autograd.library import arrays, custom_functions, forgotten, hooks, layers, optimizers, tensors
+from gradvet.autograd.library import (
+    arrays,
+    custom_functions,
+    escapes,
+    forgotten,
+    hooks,
+    layers,
+    optimizers,
+    tensors,
+)
 from gradvet.autograd.library.operations import Operand, made_in, tensor_like
 from gradvet.autograd.library.tensors import MethodCall, combined
 from gradvet.autograd.machine import Machine
@@ -292,6 +301,14 @@ _TENSOR_EVIDENCE = {
 
 
 def _opaque(m: Machine, ref: Ref, content: Opaque, name: str, call: Call) -> Value:
+    if content.reason in (escapes.POOL, escapes.FUTURE):
+        given = (
+            escapes.pool_method(m, ref, name, call)
+            if content.reason == escapes.POOL
+            else escapes.future_method(m, ref, content, name)
+        )
+        if given is not None:
+            return given
     if name in _MODULE_EVIDENCE or (
         name in ("train", "eval") and not call.keywords and len(call.args) <= (name == "train")
     ):

@@ -108,6 +108,8 @@ External_ = Callable[[Machine, str, Call], Value]
 CALL_EXTERNAL: list[External_] = []
 CALL_METHOD: list[Callable[[Machine, Method, Call], Value]] = []
 MAKE_BASE: list[Callable[[Machine, Ref, int, Call], None]] = []
+WAITING_MODE: list[Callable[[list[tuple[int, ast.AST | None]]], Mode | None]] = []
+LAMBDA_RAN: list[Callable[[Machine, ast.Lambda, Value], None]] = []
 CALL_OBJECT: list[Callable[[Machine, Ref, Call], Value]] = []
 
 
@@ -287,10 +289,13 @@ def _run_body(m: Machine, function: Function, frame: Frame, taker: Callable[[Val
     for mode in function.modes:
         m.store.set(MODE, mode.after(m.mode))
         m.mode_nodes.append(mode.node)
+    frame.modes_before = len(m.mode_nodes)
     frame.base = m.store.mark()
     if isinstance(node, ast.Lambda):
         value = m.eval(node.body)
         m.store.set(MODE, before if function.modes else m.mode)
+        if LAMBDA_RAN:
+            LAMBDA_RAN[0](m, node, value)
         del m.mode_nodes[depth:]
         _forget(m, frame)
         return value
@@ -329,11 +334,15 @@ def _run_body(m: Machine, function: Function, frame: Frame, taker: Callable[[Val
     if generates:
         element = m.cells.get(yielded)
         m.store.set(yielded, None)
-        return m.new(
+        ref = m.new(
             node,
             Sequence("generator", None if element is not None else (), element, element is not None),
             "gen",
         )
+        waits = WAITING_MODE[0](frame.waits)
+        if waits is not None:
+            m.write_cell(ref, "#mode", waits)
+        return ref
     return result
 
 

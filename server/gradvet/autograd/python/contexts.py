@@ -6,6 +6,7 @@ from functools import reduce
 from operator import or_
 
 from gradvet.autograd.events import WithUncalled
+from gradvet.autograd.library import escapes
 from gradvet.autograd.machine import MODE, Frame, Machine
 from gradvet.autograd.memory.values import (
     NONE,
@@ -54,16 +55,20 @@ def run_with(m: Machine, node: ast.With, at: int) -> bool:
 
     kind = type(manager)
     if kind is Mode:
+        if manager.node in m.entered and manager.node is not item.context_expr:
+            escapes.entered_again(m, item.context_expr, manager.node)
         m.mode_nodes.append(item.context_expr)
+        m.entered.append(manager.node)
         try:
-            return _in_mode(m, manager.after(before), before, lambda: body(manager))
+            return in_mode(m, manager.after(before), before, lambda: body(manager))
         finally:
             m.mode_nodes.pop()
+            m.entered.pop()
     if kind is Stack:
-        return _in_mode(m, before, before, lambda: body(manager))
+        return in_mode(m, before, before, lambda: body(manager))
     if kind is Union and any(type(atom) is Mode for atom in manager.atoms):
         # `with nullcontext() if train else no_grad():`
-        return _in_mode(m, _modes_after(manager, before), before, lambda: body(manager))
+        return in_mode(m, _modes_after(manager, before), before, lambda: body(manager))
     if kind is Managed:
         return _managed(m, manager, body)
     if kind is External and manager.name in _GRAD_MODE_CLASSES:
@@ -112,7 +117,7 @@ def stack_method(m: Machine, name: str, call: Call) -> Value | None:
     return entered
 
 
-def _in_mode(m: Machine, modes: int, before: int, body: Callable[[], bool]) -> bool:
+def in_mode(m: Machine, modes: int, before: int, body: Callable[[], bool]) -> bool:
     """Run a body in a grad mode; every way out of it restores the mode before."""
     frame = m.frames[-1]
     met = frame.ways_out()

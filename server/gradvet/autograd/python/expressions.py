@@ -4,8 +4,8 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from gradvet.autograd.library import forgotten
-from gradvet.autograd.machine import EVALUATE, Machine
+from gradvet.autograd.library import escapes, forgotten
+from gradvet.autograd.machine import EVALUATE, MODE, Machine
 from gradvet.autograd.memory.domain import MAYBE, NO, YES
 from gradvet.autograd.memory.values import (
     FALSE,
@@ -85,6 +85,8 @@ def _call(m: Machine, node: ast.Call) -> Value:
     args: list[Value] = []
     star = None
     for arg in node.args:
+        if isinstance(arg, ast.GeneratorExp):
+            m.consumed.add(arg)
         if isinstance(arg, ast.Starred):
             value = m.eval(arg.value)
             known = items_of(m, value)
@@ -283,6 +285,7 @@ def _joined(m: Machine, node: ast.JoinedStr) -> Value:
 
 @evaluates(ast.Lambda)
 def _lambda(m: Machine, node: ast.Lambda) -> Value:
+    escapes.lambda_made(m, node)
     return Function(node, m.frames[-1].scope, defaults_of(m, node.args))
 
 
@@ -317,7 +320,9 @@ def _starred(m: Machine, node: ast.Starred) -> Value:
 
 @evaluates(ast.Await)
 def _await(m: Machine, node: ast.Await) -> Value:
-    return awaited(m.eval(node.value))
+    value = m.eval(node.value)
+    escapes.suspended(m, node, "await")
+    return awaited(value)
 
 
 def awaited(value: Value) -> Value:
@@ -332,6 +337,7 @@ def awaited(value: Value) -> Value:
 @evaluates(ast.Yield)
 def _yield(m: Machine, node: ast.Yield) -> Value:
     value = m.eval(node.value) if node.value is not None else NONE
+    escapes.suspended(m, node, "yield")
     taker = m.frames[-1].yields
     return taker(value) if taker is not None else Unknown("what is sent to a generator")
 
@@ -339,6 +345,7 @@ def _yield(m: Machine, node: ast.Yield) -> Value:
 @evaluates(ast.YieldFrom)
 def _yield_from(m: Machine, node: ast.YieldFrom) -> Value:
     value = m.eval(node.value)
+    escapes.suspended(m, node, "yield")
     taker = m.frames[-1].yields
     if taker is not None:
         taker(element_of(m, value, node))
@@ -348,10 +355,18 @@ def _yield_from(m: Machine, node: ast.YieldFrom) -> Value:
 @evaluates(ast.ListComp, ast.SetComp, ast.GeneratorExp)
 def _comprehension(m: Machine, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> Value:
     kind = {ast.ListComp: "list", ast.SetComp: "set", ast.GeneratorExp: "generator"}[type(node)]
+    before = m.mode
+    if kind == "generator":
+        m.store.set(MODE, escapes.mode_of_lazy(m, node))
     found = _comprehend(m, node, node.generators, lambda: m.eval(node.elt))
+    m.store.set(MODE, before)
     if isinstance(found, list):
-        return m.new(node, Sequence(kind, tuple(found)))
-    return m.new(node, Sequence(kind, None, found, nonempty=found is not None))
+        made = m.new(node, Sequence(kind, tuple(found)))
+    else:
+        made = m.new(node, Sequence(kind, None, found, nonempty=found is not None))
+    if kind == "generator":
+        escapes.lazy(m, node, made)
+    return made
 
 
 @evaluates(ast.DictComp)

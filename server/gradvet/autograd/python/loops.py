@@ -6,7 +6,19 @@ from collections.abc import Callable
 from gradvet.autograd.machine import MOST_PASSES, Loop, Machine
 from gradvet.autograd.memory.domain import NO, YES, Tensor
 from gradvet.autograd.memory.store import Delta
-from gradvet.autograd.memory.values import Each, Instance, Layer, Range, Ref, Sequence, Tuple, Value, join_all
+from gradvet.autograd.memory.values import (
+    Each,
+    Instance,
+    Layer,
+    Mode,
+    Range,
+    Ref,
+    Sequence,
+    Tuple,
+    Value,
+    join_all,
+)
+from gradvet.autograd.python.contexts import in_mode
 from gradvet.autograd.python.control import narrow, truth
 from gradvet.autograd.python.names import builds_modules
 from gradvet.autograd.python.objects import ELEMENTS, assign, element_of, items_of
@@ -18,6 +30,17 @@ MOST_NAMED = 60  # `Machine.numbered` has place for so many
 def run_for(m: Machine, node: ast.For) -> bool:
     """Run a `for` loop; whether its end is reached."""
     source = m.eval(node.iter)
+    waits = m.cells.get((getattr(source, "address", -1), "#mode"))
+    if type(waits) is Mode:
+        # The generator waits inside a `with torch.no_grad()` of its own while the body runs.
+        m.mode_nodes.append(waits.node)
+        alive = in_mode(m, waits.after(m.mode), m.mode, lambda: _run_over(m, node, source))
+        m.mode_nodes.pop()
+        return alive
+    return _run_over(m, node, source)
+
+
+def _run_over(m: Machine, node: ast.For, source: Value) -> bool:
     items = items_of(m, source)
     content = m.cells.get(getattr(source, "address", -1))
     if type(content) is Range and content.values and builds_modules(m, node):

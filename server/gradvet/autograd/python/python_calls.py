@@ -2,10 +2,10 @@
 
 import ast
 
-from gradvet.autograd.library import forgotten
+from gradvet.autograd.library import escapes, forgotten
 from gradvet.autograd.library.externals import handles
 from gradvet.autograd.machine import MODE, Machine
-from gradvet.autograd.memory.domain import GRAD, MAYBE, NO, YES, Tensor
+from gradvet.autograd.memory.domain import MAYBE, NO, YES, Tensor
 from gradvet.autograd.memory.values import (
     NONE,
     Class,
@@ -16,6 +16,7 @@ from gradvet.autograd.memory.values import (
     External,
     Instance,
     Layer,
+    Mode,
     Number,
     Opaque,
     Partial,
@@ -301,6 +302,9 @@ def _make_namedtuple(m: Machine, name: str, call: Call) -> Value:
 
 @handles("builtins.next")
 def _next(m: Machine, name: str, call: Call) -> Value:
+    waits = m.cells.get((getattr(call.args[0], "address", -1), "#mode")) if call.args else None
+    if type(waits) is Mode:
+        m.store.set(MODE, waits.after(m.mode))  # until it goes on, or is thrown away
     return element_of(m, call.args[0], call.node) if call.args else Unknown()
 
 
@@ -476,13 +480,27 @@ def _gather(m: Machine, name: str, call: Call) -> Value:
     return Coroutine(Tuple(tuple(v.value if type(v) is Coroutine else v for v in call.args)))
 
 
-@handles("threading.Thread")
+@handles("threading.Thread", "threading.Timer")
 def _thread(m: Machine, name: str, call: Call) -> Value:
-    target = call.keywords.get("target")
+    target = call.argument(1, "target" if name.endswith("Thread") else "function")
     if target is not None:
         args = items_of(m, call.keywords.get("args", Tuple(()))) or ()
-        before = m.mode
-        m.store.set(MODE, GRAD)  # a thread starts with grad mode on, whatever its maker's is
-        call_value(m, target, Call(call.node, tuple(args)))
-        m.store.set(MODE, before)
+        escapes.in_thread(m, target, Call(call.node, tuple(args)))
     return m.unknown(call.node, "a thread", ())
+
+
+@handles(
+    "concurrent.futures.ThreadPoolExecutor",
+    "concurrent.futures.thread.ThreadPoolExecutor",
+    "multiprocessing.pool.ThreadPool",
+    "multiprocessing.dummy.Pool",
+)
+def _pool(m: Machine, name: str, call: Call) -> Value:
+    return m.unknown(call.node, escapes.POOL, (), "pool")
+
+
+@handles("asyncio.to_thread")
+def _to_thread(m: Machine, name: str, call: Call) -> Value:
+    if not call.args:
+        return unknown_call(m, call, "the result of a thread")
+    return Coroutine(escapes.in_thread(m, call.args[0], call.without_first()))
