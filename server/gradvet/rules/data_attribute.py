@@ -60,15 +60,16 @@ def check(event: DataUse) -> Iterator[Finding]:
             Severity.WARNING,
         )
         return
-    fixes = (_drop(event),) if event.of_grad else (_no_grad(event),) if event.plain else ()
+    fixes = (_drop(event),) if event.of_grad or event.init else (_no_grad(event),) if event.plain else ()
+    if event.of_grad:
+        instead = "a gradient has no graph: `.data` is not needed"
+    elif event.init:
+        instead = "`torch.nn.init` works under `no_grad` itself: `.data` is not needed"
+    else:
+        instead = "write under `torch.no_grad()`"
     yield Finding(
         node,
-        f"this write to {name} goes through `.data`, which torch does not watch; "
-        + (
-            "a gradient has no graph: `.data` is not needed"
-            if event.of_grad
-            else "write under `torch.no_grad()`"
-        ),
+        f"this write to {name} goes through `.data`, which torch does not watch; {instead}",
         called_from(event.calls),
         fixes,
     )
