@@ -37,6 +37,9 @@ from gradvet.autograd.python.operators import binary, compare, unary
 MOST_TUPLES_DEEP = 5
 
 
+MOST_TUPLES_DEEP = 5
+
+
 def evaluates(*kinds: type) -> Callable[[Callable[[Machine, Any], Value]], Callable[[Machine, Any], Value]]:
     """Register what these kinds of expression mean."""
 
