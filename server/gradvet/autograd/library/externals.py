@@ -157,6 +157,9 @@ def _initialised(m: Machine, name: str, call: Call) -> Value:
     target = call.argument(0, "tensor")
     if not short.endswith("_") or target is None:
         return Number("float") if short == "calculate_gain" else NONE if target is None else target
+    state = m.tensor(target)
+    if state is not None and state.alias is not None and state.alias.kind == "data":
+        return target  # through `.data` no version counter sees it; that it was read so is told already
     before = m.mode
     m.store.set(MODE, before & INFERENCE or NO_GRAD)
     node = call.node.args[0] if isinstance(call.node, ast.Call) and call.node.args else None
