@@ -118,6 +118,18 @@ class Frame:
             exits[mark:] = [delta for delta in left if delta is not None]
 
 
+class Hooks:
+    """The hooks of modules by their address, what each handle takes away, and whether tensors have any."""
+
+    __slots__ = ("firing", "handles", "of_modules", "on_tensors")
+
+    def __init__(self) -> None:
+        """None yet."""
+        self.of_modules: dict[int, list[tuple[str, Value]]] = {}
+        self.handles: dict[int, list[tuple[int, tuple[str, Value]]]] = {}
+        self.on_tensors = self.firing = False
+
+
 class CutInfo:
     """A place where the way to some leaves was stopped."""
 
@@ -176,9 +188,7 @@ class Machine:
         self.blind_runs: dict[tuple[ast.AST, int], int] = {}
         self.module_mode = 0
         self.setters: dict[int, ast.AST] = {}
-        self.hooks: dict[int, list[tuple[str, Value]]] = {}
-        self.handles: dict[int, list[tuple[int, tuple[str, Value]]]] = {}
-        self.has_hooks = self.firing = False
+        self.hooks = Hooks()
         self.mode_nodes: list[ast.AST] = []
         self.passed: dict[ast.Call, deque[tuple[tuple[Value, ...], dict[str, Value], ScopeInfo]]] = {}
         self.calls_of: dict[ast.AST, tuple[ast.AST, ...]] = {}

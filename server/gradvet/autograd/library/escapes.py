@@ -8,13 +8,8 @@ from gradvet.autograd.events_mode import ModeEscaped
 from gradvet.autograd.graph import held_tensors
 from gradvet.autograd.machine import MODE, Machine
 from gradvet.autograd.memory.domain import GRAD, YES
-from gradvet.autograd.memory.values import Mode, Opaque, Ref, Sequence, Value
+from gradvet.autograd.memory.values import Mode, Sequence, Value
 from gradvet.autograd.python.calls import LAMBDA_RAN, WAITING_MODE, Call, call_value
-from gradvet.autograd.python.objects import element_of, items_of
-
-POOL = "a pool of threads"
-FUTURE = "the result of a thread"
-_RESULT = "#result"
 
 
 def own_mode(m: Machine) -> ast.AST | None:
@@ -75,36 +70,6 @@ def work_node(node: ast.AST) -> ast.AST | None:
         if keyword.arg in ("target", "func", "fn"):
             return keyword.value
     return next((arg for arg in node.args if isinstance(arg, (ast.Name, ast.Attribute, ast.Lambda))), None)
-
-
-def pool_method(m: Machine, ref: Ref, name: str, call: Call) -> Value | None:
-    """`submit` and `map` of a pool of threads; None for what else a pool can do."""
-    if not call.args:
-        return None
-    work, rest = call.args[0], call.args[1:]
-    if name in ("map", "imap", "imap_unordered"):
-        given = tuple(element_of(m, source, call.node) for source in rest[: 1 if name != "map" else None])
-        _, value = m.for_all(call.node, lambda: (True, in_thread(m, work, Call(call.node, given))))
-        return m.new(call.node, Sequence("generator", None, value, nonempty=True), "mapped")
-    if name in ("submit", "apply", "apply_async", "starmap"):
-        if name.startswith("apply"):
-            rest = items_of(m, rest[0]) or () if rest else ()
-        keywords = call.keywords if name == "submit" else {}
-        value = in_thread(m, work, Call(call.node, rest, keywords))
-        if name == "apply":
-            return value
-        future = m.unknown(call.node, FUTURE, (), "future")
-        m.write_cell(future, _RESULT, value)
-        return future
-    return None
-
-
-def future_method(m: Machine, ref: Ref, content: Opaque, name: str) -> Value | None:
-    """What a future gives when it is asked for its result."""
-    if content.reason == FUTURE and name in ("result", "get"):
-        value: Value = m.cells.get((ref.address, _RESULT))
-        return value
-    return None
 
 
 def mode_of_lazy(m: Machine, node: ast.AST) -> int:

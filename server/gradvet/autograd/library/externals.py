@@ -16,15 +16,19 @@ from gradvet.autograd.memory.values import (
     NONE,
     Const,
     Distribution,
+    Instance,
+    Layer,
+    Method,
     Number,
     Opaque,
     Ref,
     Sequence,
+    Super,
     Tuple,
     Unknown,
     Value,
 )
-from gradvet.autograd.python.calls import CALL_EXTERNAL, Call, unknown_call
+from gradvet.autograd.python.calls import CALL_EXTERNAL, Call, call_value, unknown_call
 from gradvet.autograd.python.objects import element_of
 from gradvet.autograd.python.operators import number_of
 
@@ -104,6 +108,10 @@ def _torch(m: Machine, name: str, call: Call) -> Value | None:
     short = name.rpartition(".")[2]
     if name.startswith("torch.nn.") and short[:1].isupper() and name.count(".") == 2:  # noqa: PLR2004
         return layers.create(m, name, call)
+    if name.startswith("torch.nn.") and name.count(".") == 3 and call.args:  # noqa: PLR2004
+        unbound = _unbound(m, name, call)
+        if unbound is not None:
+            return unbound
     if name.startswith("torch.nn.init."):
         return _initialised(m, name, call)
     op = knowledge.function(name)
@@ -135,6 +143,19 @@ def _torch(m: Machine, name: str, call: Call) -> Value | None:
     ):
         return m.new(call.node, Distribution(name, call.all_values()), short)
     return None
+
+
+def _unbound(m: Machine, name: str, call: Call) -> Value | None:
+    """`nn.Linear.__init__(self, ...)`, `nn.Module.train(self, mode)`: a method of the base, called by its class."""
+    base, _, method = name.rpartition(".")
+    receiver = call.args[0]
+    content = m.cells.get(getattr(receiver, "address", -1))
+    if not base.rpartition(".")[2][:1].isupper() or type(content) not in (Instance, Layer):
+        return None
+    if method == "__init__":
+        layers.init_base(m, receiver, base, call.without_first())
+        return NONE
+    return call_value(m, Method(Super(0, receiver), method, call.node), call.without_first())
 
 
 def _with_flags(m: Machine, value: Value, call: Call) -> Value:

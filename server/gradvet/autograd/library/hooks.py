@@ -38,22 +38,24 @@ def register(m: Machine, modules: Value, name: str, call: Call) -> Value:
     handle = m.unknown(call.node, "the handle of a hook", (), "hook")
     for ref in modules.refs if type(modules) is Each else (modules,):
         if type(ref) is Ref:
-            known = m.hooks.setdefault(ref.address & ~1, [])
+            known = m.hooks.of_modules.setdefault(ref.address & ~1, [])
             if (name, call.args[0]) not in known:
                 known.append((name, call.args[0]))
-            m.handles.setdefault(handle.address, []).append((ref.address & ~1, (name, call.args[0])))
+            m.hooks.handles.setdefault(handle.address, []).append((ref.address & ~1, (name, call.args[0])))
     return handle
 
 
 def removed(m: Machine, handle: Ref) -> None:
     """`handle.remove()`."""
-    for address, hook in m.handles.get(handle.address, ()):
-        m.hooks[address] = [other for other in m.hooks.get(address, ()) if other != hook]
+    for address, hook in m.hooks.handles.get(handle.address, ()):
+        m.hooks.of_modules[address] = [
+            other for other in m.hooks.of_modules.get(address, ()) if other != hook
+        ]
 
 
 def around(m: Machine, ref: Ref, call: Call, forward: Callable[[Call], Value]) -> Value:
     """Call a module with the hooks that it has: what they give takes the place of inputs and outputs."""
-    found = m.hooks.get(ref.address & ~1)
+    found = m.hooks.of_modules.get(ref.address & ~1)
     if not found:
         return forward(call)
     before = [hook for name, hook in found if name == BEFORE]
@@ -125,7 +127,7 @@ def hang(m: Machine, receiver: Value, name: str, hook: Value) -> None:
 
 
 def _hang(m: Machine, ref: Ref, entry: Tuple) -> None:
-    m.has_hooks = True
+    m.hooks.on_tensors = True
     key = (ref.address, _CELL)
     known = m.cells.get(key)
     entries = known.items if type(known) is Tuple else ()
@@ -135,9 +137,9 @@ def _hang(m: Machine, ref: Ref, entry: Tuple) -> None:
 
 def fire(m: Machine, site: ast.AST, visited: Iterable[int], creates: int, *, accumulated: bool) -> None:
     """A backward comes by: run the hooks of what it visits, the hooks after accumulation when that is done."""
-    if not m.has_hooks or m.firing:
+    if not m.hooks.on_tensors or m.hooks.firing:
         return
-    m.firing = True
+    m.hooks.firing = True
     before, raised = m.mode, m.raised
     m.store.set(MODE, {YES: GRAD, NO: NO_GRAD}.get(creates, GRAD | NO_GRAD))
     number = 0
@@ -152,7 +154,7 @@ def fire(m: Machine, site: ast.AST, visited: Iterable[int], creates: int, *, acc
                         _call(m, site, address, name, entry.items[1:], creates)
                     number += 1
     m.store.set(MODE, before)
-    m.raised, m.firing = raised, False
+    m.raised, m.hooks.firing = raised, False
 
 
 def _retained(m: Machine, site: ast.AST, address: int) -> None:

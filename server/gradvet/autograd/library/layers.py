@@ -48,7 +48,7 @@ from gradvet.autograd.memory.values import (
     join,
     join_all,
 )
-from gradvet.autograd.python.calls import MAKE_BASE, Call, ClassInfo, call_value, find_in_class
+from gradvet.autograd.python.calls import MAKE_BASE, Call, call_value, find_in_class
 
 _LISTS = {"torch.nn.ModuleList", "torch.nn.ParameterList"}
 _DICTS = {"torch.nn.ModuleDict", "torch.nn.ParameterDict"}
@@ -57,6 +57,7 @@ _CONTAINERS = _LISTS | _DICTS | {"torch.nn.Sequential"}
 _BUFFERS = ("running_mean", "running_var", "num_batches_tracked")
 """What normalisation layers keep besides their parameters (torch.nn's documentation of BatchNorm and InstanceNorm)."""
 
+BASE = "#layer"
 _SIZES = ("kernel_size", "stride", "padding", "dilation", "output_padding")
 
 MODULE_METHODS = {
@@ -187,6 +188,8 @@ def attribute(m: Machine, ref: Ref, content: Layer, name: str, node: ast.AST, *,
         return Method(ref, name, node)
     if name == "training":
         return Number("bool")
+    if name == "_modules" and content.name:
+        return ref  # it is written and read by the names of the children, as the module itself here
     if name == "module":
         return ref  # DataParallel and DDP wrap; what they wrap is what we look at
     known = load().module(content.name) if content.name else None
@@ -213,7 +216,10 @@ def _setting(content: Layer, name: str) -> Value:
 
 
 def set_parameter(m: Machine, ref: Ref, content: Layer, name: str, new: Value) -> bool:
-    """`layer.weight = other.weight`: the layer computes with that parameter from now on; False for other names."""
+    """`layer.weight = other.weight`, or a child by its name: the layer computes with it; False for other names."""
+    if name in dict(content.children):
+        set_child(m, ref, const(name), new)
+        return True
     if name not in dict(content.parameters):
         return False
     kept = tuple(pair for pair in content.parameters if pair[0] != name)
@@ -448,32 +454,60 @@ def call_module(m: Machine, ref: Ref, content: Instance, call: Call) -> Value:
     forward = find_in_class(m, content.owner, "forward")
     if forward is not None:
         return call_value(m, Bound(forward, ref), call)
-    info: ClassInfo = m.classes[content.owner]
-    if "torch.nn.Sequential" in info.external:
-        layer = m.cells.get((ref.address, "#layer"))
-        inner = m.cells.get(getattr(layer, "address", -1))
-        if type(inner) is Layer:
-            return _chain(m, inner, call)
-    trains = [Operand(f"#{name}", part, m.cells[part.address]) for name, part in members(m, ref).parameters]
-    return opaque_forward(m, ref, trains, call)
+    return base_forward(m, ref, call)
+
+
+def base_forward(m: Machine, ref: Ref, call: Call) -> Value:
+    """The forward that a class of the file has from the class of torch.nn that it extends."""
+    base = m.cells.get(getattr(m.cells.get((ref.address, BASE)), "address", -1))
+    if type(base) is not Layer:
+        operands = [
+            Operand(f"#{name}", part, m.cells[part.address]) for name, part in members(m, ref).parameters
+        ]
+        return opaque_forward(m, ref, operands, call)
+    if base.name == "torch.nn.Sequential":
+        return _chain(m, base, call)
+    held = ((part, m.cells.get((ref.address, part))) for part, _ in base.parameters)
+    now = tuple(
+        (part, cell.address) for part, cell in held if type(cell) is Ref and m.tensor(cell) is not None
+    )
+    return call_layer(m, ref, base._replace(parameters=now), call)
 
 
 def init_external_base(m: Machine, receiver: Ref, owner: int, call: Call) -> None:
     """`super().__init__(...)` of a class that extends one of torch.nn: make the base's parameters."""
     for name in m.classes[owner].external:
-        if name == "torch.nn.Sequential":
-            layer = m.new(call.node, _container(m, name, call), "sequential base")
-            m.write_cell(receiver, "#layer", layer)
-            content = m.cells[layer.address]
-            for child_name, child in content.children:
-                m.write_cell(receiver, child_name, child)
-        known = load().module(name)
-        if known is None or name == "torch.nn.Module":
-            continue
+        init_base(m, receiver, name, call)
+
+
+def init_base(m: Machine, receiver: Ref, name: str, call: Call) -> None:
+    """What the constructor of a class of torch.nn does to an object of a class that extends it."""
+    known = load().module(name)
+    base = Layer(name)
+    if name in _CONTAINERS:
+        base = _container(m, name, call)
+    elif known is None or name == "torch.nn.Module":
+        return
+    else:
         options = {**dict(zip(known.init, call.args)), **call.keywords}
-        for part in parameter_names(name, options):
-            ref = parameter(m, call.node, f"base {part}", f"{part} of {m.classes[owner].name}")
+        made = [
+            (part, parameter(m, call.node, f"base {part}", f"{part} of {name.rpartition('.')[2]}"))
+            for part in parameter_names(name, options)
+        ]
+        for part, ref in made:
             m.write_cell(receiver, part, ref)
+        base = Layer(name, tuple((part, ref.address) for part, ref in made), options=tuple(options.items()))
+    m.write_cell(receiver, BASE, m.new(call.node, base, f"base {name}"))
+    for part, child in base.children:
+        m.write_cell(receiver, part, child)
+
+
+def of_base(m: Machine, ref: Ref, name: str) -> Value | None:
+    """A setting that a module of the file has from its base of torch.nn."""
+    base = m.cells.get(getattr(m.cells.get((ref.address, BASE)), "address", -1))
+    if type(base) is not Layer or name not in dict(base.options):
+        return None
+    return _setting(base, name)
 
 
 MAKE_BASE.append(init_external_base)
@@ -580,6 +614,8 @@ def _listed(m: Machine, receiver: Value, name: str, call: Call) -> Value:
     pairs = found.parameters if name.endswith("parameters") else found.modules
     if name.endswith("children"):
         pairs = tuple(p for p in pairs if p[0] and "." not in p[0])
+    if not pairs and found.complete and _is_whole(m, receiver):
+        return m.new(call.node, Sequence("members", ()), name)
     if not pairs and name.endswith("children"):
         part: Value = m.unknown(call.node, flags.CHILD)
         part = Tuple((Text(), part)) if name.startswith("named_") else part
@@ -589,6 +625,16 @@ def _listed(m: Machine, receiver: Value, name: str, call: Call) -> Value:
     named = name.startswith("named_")
     items = tuple(Tuple((const(path), ref)) if named else ref for path, ref in pairs)
     return m.new(call.node, Sequence("members", items, nonempty=True), name)
+
+
+def _is_whole(m: Machine, receiver: Value) -> bool:
+    """Whether all that belongs to a module is known: it is one of torch.nn or of the file, and of no other base."""
+    content = m.cells.get(getattr(receiver, "address", -1))
+    if type(content) is Layer:
+        return bool(content.name) and content.rest is None
+    if type(content) is not Instance or m.classes[content.owner].unknown_base:
+        return False
+    return all(base.startswith("torch.nn.") for base in m.classes[content.owner].external)
 
 
 def _state_dict(m: Machine, receiver: Value, call: Call) -> Value:

@@ -9,14 +9,14 @@ from gradvet.autograd.knowledge.lookup import load
 from gradvet.autograd.library import (
     arrays,
     custom_functions,
-    escapes,
     forgotten,
     hooks,
     layers,
     optimizers,
     tensors,
+    workers,
 )
-from gradvet.autograd.library.operations import Operand, made_in, tensor_like
+from gradvet.autograd.library.operations import made_in, tensor_like
 from gradvet.autograd.library.tensors import MethodCall, combined
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import FLOAT, MAYBE, NOTHING, YES, Alias, Tensor
@@ -36,6 +36,7 @@ from gradvet.autograd.memory.values import (
     Number,
     Opaque,
     Optimizer,
+    Pool,
     Range,
     Ref,
     Sequence,
@@ -140,22 +141,11 @@ def _super_method(m: Machine, receiver: Super, name: str, call: Call) -> Value:
             return NONE
         if m.classes[content.owner].is_module:
             if name == "forward":
-                bare = content._replace(owner=content.owner)
-                return _external_forward(m, target, bare, call)
+                return layers.base_forward(m, target, call)
+            if name == "reset_parameters":
+                return NONE
             return layers.call_module_method(m, Method(target, name, call.node), call)
     return unknown_call(m, call, f"the result of `{name}` of a base class")
-
-
-def _external_forward(m: Machine, target: Ref, content: Instance, call: Call) -> Value:
-    trains = [
-        Operand(f"#{name}", part, m.cells[part.address])
-        for name, part in layers.members(m, target).parameters
-    ]
-    if "torch.nn.Sequential" in m.classes[content.owner].external:
-        inner = m.cells.get(getattr(m.cells.get((target.address, "#layer")), "address", -1))
-        if type(inner) is Layer:
-            return layers.call_layer(m, target, inner._replace(name="torch.nn.Sequential"), call)
-    return layers.opaque_forward(m, target, trains, call)
 
 
 # -- lists, sets, deques, generators
@@ -301,14 +291,6 @@ _TENSOR_EVIDENCE = {
 
 
 def _opaque(m: Machine, ref: Ref, content: Opaque, name: str, call: Call) -> Value:
-    if content.reason in (escapes.POOL, escapes.FUTURE):
-        given = (
-            escapes.pool_method(m, ref, name, call)
-            if content.reason == escapes.POOL
-            else escapes.future_method(m, ref, content, name)
-        )
-        if given is not None:
-            return given
     if name in _MODULE_EVIDENCE or (
         name in ("train", "eval") and not call.keywords and len(call.args) <= (name == "train")
     ):
@@ -317,7 +299,7 @@ def _opaque(m: Machine, ref: Ref, content: Opaque, name: str, call: Call) -> Val
         func = call.node.func if isinstance(call.node, ast.Call) else call.node
         layers.as_module(m, ref, content, layers.words_of(func), call.node)
         return layers.call_module_method(m, Method(ref, name, call.node), call)
-    if name == "remove" and ref.address in m.handles:
+    if name == "remove" and ref.address in m.hooks.handles:
         hooks.removed(m, ref)
         return NONE
     if name == "save_for_backward":
@@ -447,17 +429,36 @@ def _distribution(m: Machine, ref: Ref, content: Distribution, name: str, call: 
     return m.unknown(call.node, f"the result of `{name}`", (ref, *call.args), "call")
 
 
+_PURE = frozenset(
+    {
+        "find",
+        "rfind",
+        "count",
+        "index",
+        "startswith",
+        "endswith",
+        "lower",
+        "upper",
+        "strip",
+        "lstrip",
+        "rstrip",
+    }
+    | {"replace", "title", "capitalize", "removeprefix", "removesuffix", "isdigit", "isalpha", "zfill"}
+)
+
+
 def _text_method(m: Machine, receiver: Value, name: str, call: Call) -> Value:
+    known = (
+        type(receiver) is Const and type(receiver.value) is str and not call.keywords and call.star is None
+    )
+    if known and name in _PURE and all(type(arg) is Const for arg in call.args):
+        try:
+            return const(getattr(receiver.value, name)(*(arg.value for arg in call.args)))
+        except (TypeError, ValueError):
+            return Unknown(f"`{name}` of a text, which raises")
     if name in ("split", "splitlines", "rsplit"):
         return m.new(call.node, Sequence("list", None, Text()))
     if name in ("startswith", "endswith", "isdigit", "isalpha"):
-        if (
-            type(receiver) is Const
-            and call.args
-            and type(call.args[0]) is Const
-            and name in ("startswith", "endswith")
-        ):
-            return const(bool(getattr(str(receiver.value), name)(str(call.args[0].value))))
         return Number("bool")
     if name in ("count", "find", "index"):
         return Number("int")
@@ -512,6 +513,7 @@ _BY_CONTENT: dict[type, Callable[[Machine, Ref, Any, str, Call], Value]] = {
     Array: _array,
     Distribution: _distribution,
     Optimizer: optimizers.call_method,
+    Pool: workers.call_method,
     Instance: _instance,
     Layer: _layer,
     Range: _range,

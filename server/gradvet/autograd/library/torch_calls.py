@@ -271,6 +271,7 @@ def _from_numpy(m: Machine, name: str, call: Call) -> Value:
             cuts=numbers_in(m, source),
             alias=alias,
             origin=Origin(call.node, "from_numpy()"),
+            inference=made_in(m),
         ),
     )
     return Ref(address)

@@ -21,6 +21,7 @@ from gradvet.autograd.memory.values import (
     Opaque,
     Optimizer,
     Partial,
+    Pool,
     Range,
     Ref,
     Sequence,
@@ -129,6 +130,7 @@ _RENAMES: dict[type, Callable[[Any, Addresses], Any]] = {
     Distribution: _parts("inputs"),
     Range: _parts("element"),
     Data: _parts("parts", "collate"),
+    Pool: _parts("value"),
 }
 
 

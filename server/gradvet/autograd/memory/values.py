@@ -335,6 +335,13 @@ class Data(NamedTuple):
     collate: "Value | None" = None
 
 
+class Pool(NamedTuple):
+    """A pool of threads, a future of it, or a queue: `value` is what a future or a queue will give."""
+
+    kind: str
+    value: "Value | None" = None
+
+
 def _merge_numbers(a: Value, b: Value) -> Value | None:
     """Two numbers that differ become an unknown one."""
     numeric = ("int", "float", "number")
@@ -452,6 +459,10 @@ def _join_optimizers(a: Optimizer, b: Optimizer) -> Optimizer:
     return Optimizer(a.owns | b.owns, a.all_known and b.all_known)
 
 
+def _join_pools(a: Pool, b: Pool) -> Any:
+    return Pool(a.kind, _join_optional(a.value, b.value)) if a.kind == b.kind else _join_unlike(a, b)
+
+
 _JOINS: dict[type, Callable[[Any, Any], Any]] = {
     Tensor: join_tensors,
     Node: join_nodes,
@@ -460,6 +471,7 @@ _JOINS: dict[type, Callable[[Any, Any], Any]] = {
     Layer: _join_layers,
     Array: _join_arrays,
     Optimizer: _join_optimizers,
+    Pool: _join_pools,
 }
 _OBJECTS = (
     Tensor,

@@ -4,6 +4,7 @@ import ast
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from types import NoneType
 from typing import NamedTuple
 
 from gradvet.autograd.events import ModeDecorator
@@ -32,9 +33,12 @@ from gradvet.autograd.memory.values import (
     Layer,
     Method,
     Mode,
+    Number,
+    Opaque,
     Partial,
     Ref,
     Sequence,
+    Text,
     Tuple,
     Union,
     Unknown,
@@ -46,6 +50,8 @@ from gradvet.autograd.memory.values import (
 
 MOST_REMEMBERED = 6
 MOST_BLIND_RUNS = 3
+MOST_IN_ITSELF = 2
+MOST_DOWN = 4
 FIELD = "gradvet.field"
 """Stands for a dataclass field with a `default_factory`."""
 
@@ -196,7 +202,7 @@ def call_function(
     if runs >= MOST_RUNS_OF_ONE_FUNCTION:
         m.limit(f"`{name}` was run {runs} times; what comes after that is not followed")
         raise OutOfSteps
-    if len(m.frames) > MOST_CALLS_DEEP or (runs > 1 and _recursion(m, node)):
+    if len(m.frames) > MOST_CALLS_DEEP or (runs > 1 and _recursion(m, node, call)):
         m.cut_short = True
         m.unseen(node)
         return unknown_call(m, call, f"the result of `{name}`, which was called too deep")
@@ -240,9 +246,20 @@ def _tells_nothing(m: Machine, function: Function, call: Call) -> bool:
     return ran >= MOST_BLIND_RUNS
 
 
-def _recursion(m: Machine, node: ast.AST) -> bool:
-    """Whether the function is already running twice."""
-    return sum(frame.node is node for frame in m.frames) >= 2  # noqa: PLR2004
+def _recursion(m: Machine, node: ast.AST, call: Call) -> bool:
+    """Whether the function is already running twice; or as deep as is allowed to one that goes down into something."""
+    running = [frame.call for frame in m.frames if frame.node is node and frame.call is not None]
+    if len(running) < MOST_IN_ITSELF:
+        return False
+    known = [given.args for given in (*running, call)]
+    goes_down = all(_is_known(m, args) for args in known) and len(set(known)) == len(known)
+    return not goes_down or len(running) >= MOST_DOWN
+
+
+def _is_known(m: Machine, args: tuple[Value, ...]) -> bool:
+    """Whether something is known of what a function is called with."""
+    contents = [m.cells.get(arg.address) if type(arg) is Ref else arg for arg in args]
+    return any(type(c) not in (Opaque, Unknown, Const, Number, Text, NoneType) for c in contents)
 
 
 def _bind_arguments(m: Machine, function: Function, call: Call, frame: Frame) -> None:

@@ -11,9 +11,11 @@ from gradvet.autograd.memory.values import (
     FALSE,
     NONE,
     TRUE,
+    Class,
     Const,
     Coroutine,
     Dict,
+    External,
     Function,
     Number,
     Range,
@@ -32,7 +34,7 @@ from gradvet.autograd.python.calls import Call, call_value
 from gradvet.autograd.python.control import fork, is_none, narrow, truth
 from gradvet.autograd.python.names import bind, builds_modules, lookup
 from gradvet.autograd.python.objects import assign, element_of, get_attribute, get_item, items_of
-from gradvet.autograd.python.operators import binary, compare, unary
+from gradvet.autograd.python.operators import binary, compare, same_class, unary
 
 MOST_TUPLES_DEEP = 5
 
@@ -204,6 +206,8 @@ def _identity(m: Machine, left: Value, right: Value, *, positive: bool) -> Value
         known = is_none(m, left)
     elif type(left) is Const and type(right) is Const:
         known = YES if left == right else NO
+    elif type(left) in (External, Class) and type(right) in (External, Class):
+        known = same_class(left, right)
     if known == MAYBE:
         return Number("bool")
     return TRUE if (known == YES) is positive else FALSE

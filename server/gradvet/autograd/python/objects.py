@@ -70,6 +70,8 @@ def get_attribute(m: Machine, value: Value, name: str, node: ast.AST, *, called:
         return _ref_attribute(m, value, name, node, called=called)
     if kind is External:
         full = f"{value.name}.{name}"
+        if name in ("__name__", "__qualname__"):
+            return const(value.name.rpartition(".")[2])
         return Number("float") if full in _MATH_CONSTANTS else External(full)
     if kind is OwnModule:
         return m.imports.member(m, value, name)
@@ -93,7 +95,9 @@ def get_attribute(m: Machine, value: Value, name: str, node: ast.AST, *, called:
             if type(found_value) is Function and found_value.kind == "classmethod":
                 return Bound(found_value, value)
             return found_value
-        return Text() if name in ("__name__", "__doc__", "__qualname__") else Method(value, name, node)
+        if name in ("__name__", "__qualname__"):
+            return const(m.classes[value.address].name)
+        return Text() if name == "__doc__" else Method(value, name, node)
     if kind is Super:
         receiver = value.receiver
         address = getattr(receiver, "address", 0)
@@ -122,6 +126,8 @@ def _ref_attribute(m: Machine, ref: Ref, name: str, node: ast.AST, *, called: bo
         return cell
     if kind is Instance:
         return _instance_attribute(m, ref, content, name, node, called=called)
+    if kind is Layer and name == "__class__" and content.name:
+        return External(content.name)
     if kind is Layer:
         return layers.attribute(m, ref, content, name, node, called=called)
     if kind is Opaque:
@@ -186,7 +192,8 @@ def _instance_attribute(
         return Method(ref, name, node)
     if called or (info.external and not info.unknown_base and not info.is_module):
         return Method(ref, name, node)
-    return child(m, ref, name, node)
+    setting = layers.of_base(m, ref, name) if info.is_module else None
+    return child(m, ref, name, node) if setting is None else setting
 
 
 def set_attribute(m: Machine, value: Value, name: str, new: Value, node: ast.AST) -> None:

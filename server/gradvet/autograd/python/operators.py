@@ -10,10 +10,11 @@ from gradvet.autograd.library import arrays, forgotten
 from gradvet.autograd.library.operations import ON_UNKNOWN, Operand, perform, scalar_cuts
 from gradvet.autograd.library.tensors import combined, to_numpy
 from gradvet.autograd.machine import Machine
-from gradvet.autograd.memory.domain import NOTHING, Tensor
+from gradvet.autograd.memory.domain import MAYBE, NO, NOTHING, YES, Tensor
 from gradvet.autograd.memory.values import (
     Array,
     Bound,
+    Class,
     Const,
     Dict,
     External,
@@ -260,7 +261,10 @@ def compare(m: Machine, node: ast.AST, op: ast.cmpop, left: Value, right: Value)
     made = _tensor_op(m, node, kind, left, right)
     if made is not None:
         return made
-    if _is_array(m, left) or _is_array(m, right):
+    if type(left) in (External, Class) and type(right) in (External, Class) and kind in (ast.Eq, ast.NotEq):
+        known = same_class(left, right)
+        return Number("bool") if known == MAYBE else const((known == YES) is (kind is ast.Eq))
+    if any(_is_array(m, atom) for atom in (*atoms(left), *atoms(right))):
         return arrays.fresh(m, node)
     cuts = NOTHING
     for atom in (*atoms(left), *atoms(right)):
@@ -271,6 +275,14 @@ def compare(m: Machine, node: ast.AST, op: ast.cmpop, left: Value, right: Value)
     return Number("bool", cuts)
 
 
+def same_class(left: Value, right: Value) -> int:
+    """Whether two classes are one: of torch.nn and of the file their names tell."""
+    if type(left) is Class or type(right) is Class:
+        return YES if left == right else NO if type(right) in (Class, External) else MAYBE
+    told = all(type(each) is External and each.name.startswith("torch.nn.") for each in (left, right))
+    return YES if left == right else NO if told else MAYBE
+
+
 def _contains(m: Machine, kind: type, left: Value, right: Value) -> Value:
     content = m.cells.get(getattr(right, "address", -1))
     known: bool | None = None
@@ -278,6 +290,9 @@ def _contains(m: Machine, kind: type, left: Value, right: Value) -> Value:
         known = content.get(left) is not None
         if not known and getattr(right, "address", 0) & 1:
             known = None
+    elif type(left) in (External, Class) and type(right) is Tuple:
+        answers = {same_class(left, item) for item in right.items}
+        known = True if YES in answers else None if MAYBE in answers else False
     elif type(left) is Const and type(right) is Tuple and all(type(item) is Const for item in right.items):
         known = left in right.items
     elif type(left) is Const and type(right) is Const and left.kind == right.kind == "str":

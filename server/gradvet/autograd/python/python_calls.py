@@ -170,6 +170,8 @@ def _container(m: Machine, name: str, call: Call) -> Value:
             joined = tuple(item for part in parts if part is not None for item in part)
             return m.new(call.node, Sequence("members" if _is_members(m, call.args[0]) else "list", joined))
     source = call.args[0]
+    if name == "builtins.sorted":
+        _ask_key(m, source, call)
     content = m.cells.get(getattr(source, "address", -1))
     if name.startswith(("tqdm.", "builtins.iter", "rich.", "itertools.cycle", "itertools.islice")) and type(
         content
@@ -261,10 +263,19 @@ def _sum(m: Machine, name: str, call: Call) -> Value:
         return binary(m, call.node, ast.Add(), once, element)
 
 
+def _ask_key(m: Machine, source: Value, call: Call) -> None:
+    """`key=` of `sorted`, `min` and `max` is asked about each element."""
+    key = call.keywords.get("key")
+    if key is not None and key != NONE:
+        element = element_of(m, source, call.node)
+        m.for_all(call.node, lambda: (True, call_value(m, key, Call(call.node, (element,)))))
+
+
 @handles("builtins.max", "builtins.min")
 def _largest(m: Machine, name: str, call: Call) -> Value:
     values = list(call.args)
     if len(values) == 1:
+        _ask_key(m, values[0], call)
         values = [element_of(m, values[0], call.node)]
     return join_all(values) if values else Number()
 
@@ -407,8 +418,10 @@ def _type(m: Machine, name: str, call: Call) -> Value:
     content = m.cells.get(getattr(call.args[0], "address", -1)) if call.args else None
     if type(content) is Instance:
         return Class(content.owner)
+    if type(content) is Layer and content.name:
+        return External(content.name)
     if type(content) is Tensor:
-        return External("torch.Tensor")
+        return External("torch.nn.Parameter" if content.parameter == YES else "torch.Tensor")
     return Unknown("a type")
 
 
@@ -478,25 +491,6 @@ def _exit_stack(m: Machine, name: str, call: Call) -> Value:
 @handles("asyncio.gather")
 def _gather(m: Machine, name: str, call: Call) -> Value:
     return Coroutine(Tuple(tuple(v.value if type(v) is Coroutine else v for v in call.args)))
-
-
-@handles("threading.Thread", "threading.Timer")
-def _thread(m: Machine, name: str, call: Call) -> Value:
-    target = call.argument(1, "target" if name.endswith("Thread") else "function")
-    if target is not None:
-        args = items_of(m, call.keywords.get("args", Tuple(()))) or ()
-        escapes.in_thread(m, target, Call(call.node, tuple(args)))
-    return m.unknown(call.node, "a thread", ())
-
-
-@handles(
-    "concurrent.futures.ThreadPoolExecutor",
-    "concurrent.futures.thread.ThreadPoolExecutor",
-    "multiprocessing.pool.ThreadPool",
-    "multiprocessing.dummy.Pool",
-)
-def _pool(m: Machine, name: str, call: Call) -> Value:
-    return m.unknown(call.node, escapes.POOL, (), "pool")
 
 
 @handles("asyncio.to_thread")
