@@ -268,9 +268,10 @@ class StateCarried(Event):
 class FunctionHolds(Event):
     """The forward of a custom Function sets an attribute of `ctx`, `name`, to a tensor; `role` is input or output.
 
-    `plain` is whether it sets no other and saves nothing.
+    `plain` is whether it sets no other and saves nothing, `direct` whether the attribute is the tensor itself.
     """
 
     name: str
     role: str
     plain: bool
+    direct: bool

@@ -1,7 +1,7 @@
 """The transfer of one measured op: what its outputs hold, given what its inputs hold and the grad mode."""
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from gradvet.autograd.graph import add_node, held_tensors, node_key, surely_asks, version_key
@@ -244,6 +244,8 @@ def mutate(
 
 ALONE = frozenset({"the caller, which is not in this file, leaves grad mode on"})
 Carried = tuple[int, list[Operand]]
+Places = Mapping[str, int]
+"""The addresses of what an op makes, by the index of the output."""
 
 
 def results(
@@ -265,7 +267,8 @@ def results(
     if ret == "str":
         return Text()
     found = carried(op, inputs) if through is None else through
-    made = [_output(m, site, op, out, inputs, words, f"{tag}{at}", found) for at, out in enumerate(op.out)]
+    places = {str(at): m.address(site, f"out{tag}{at}") for at in range(len(op.out))}
+    made = [_output(m, site, op, at, inputs, words, places, found) for at in range(len(op.out))]
     _share_node(m, made)
     if op.out and ret == "tensor":
         return made[0]
@@ -396,8 +399,9 @@ def in_mode(m: Machine, truth: int) -> int:
 
 
 def _output(
-    m: Machine, site: ast.AST, op: Op, out: Output, inputs: Inputs, words: str, tag: str, found: Carried
+    m: Machine, site: ast.AST, op: Op, at: int, inputs: Inputs, words: str, places: Places, found: Carried
 ) -> Value:
+    out = op.out[at]
     shared = [o for o in inputs.operands if o.parameter in out.of] or list(inputs.operands[:1])
     if out.same == "always" and shared:
         return shared[0].value
@@ -414,8 +418,8 @@ def _output(
     granted = in_mode(m, granted)
     if op.no_grad_inside:
         granted = NO
-    address = m.address(site, f"out{tag}")
-    state = computed(m, site, address, words, out.fn, granted, through, inputs, dtype, op, out)
+    address = places[str(at)]
+    state = computed(m, site, address, words, out.fn, granted, through, inputs, dtype, op, out, places=places)
     if out.view != "never" and shared:
         state = _as_view(m, state, shared[0].state, out, words, site)
     elif out.share != "never" and shared:
@@ -447,8 +451,12 @@ def computed(
     op: Op | None = None,
     out: Output | None = None,
     also_saved: frozenset[int] = NOTHING,
+    places: Places | None = None,
 ) -> Tensor:
-    """The state of a tensor that an op has just made, and its node in the graph, which keeps what is `also_saved`."""
+    """The state of a tensor that an op has just made, and its node in the graph, which keeps what is `also_saved`.
+
+    `places` are the addresses of all that the op makes, when that is more than this tensor.
+    """
     cuts = argument_cuts(m, inputs)
     assumes: frozenset[str] = frozenset()
     leaves = NOTHING
@@ -483,7 +491,7 @@ def computed(
             assumes=assumes,
         )
     names: frozenset[str | None] = frozenset(fn) or frozenset({ANY_FN})
-    saved, keeps = _saved(m, frozenset({address}), op, inputs)
+    saved, keeps = _saved(m, places or {"0": address}, op, inputs)
     saved |= also_saved
     known = not inputs.unknown
     add_node(m, address, words, site, [o.state for o in through], saved, keeps, all_known=known)
@@ -555,10 +563,10 @@ def changed_storage(m: Machine, storage: int, *, certain: bool) -> None:
     m.store.set(version_key(storage), Const("int", version + 1) if known else Number("int"))
 
 
-def _saved(m: Machine, made: frozenset[int], op: Op | None, inputs: Inputs) -> tuple[frozenset[int], int]:
+def _saved(m: Machine, places: Places, op: Op | None, inputs: Inputs) -> tuple[frozenset[int], int]:
     """The storages that this op keeps for backward, and whether it keeps anything.
 
-    `made` is the storage of its result.
+    `places` are the storages of its outputs, by their index: `max(dim)` keeps its indices and not its values.
     """
     if op is None:
         return frozenset(), YES
@@ -577,8 +585,7 @@ def _saved(m: Machine, made: frozenset[int], op: Op | None, inputs: Inputs) -> t
                 named = operand.parameter == entry.operand and not operand.bias
                 if named and len(operand.state.storage) == 1:
                     saved |= operand.state.storage
-    if any(holds(entry) for entry in op.saves_out) and len(made) == 1:
-        saved |= made
+    saved |= {places[entry.operand] for entry in op.saves_out if holds(entry) and entry.operand in places}
     keeps = {"raises": YES, "fine": NO}.get(op.twice, MAYBE)
     return frozenset(saved), YES if saved else keeps
 
@@ -669,7 +676,8 @@ def edit(
         assumes |= operand.state.assumes
     names: frozenset[str | None] = frozenset(fn) or frozenset({ANY_FN})
     own = Operand(parameter, target_value, before)
-    saved, keeps = _saved(m, before.storage, op, Inputs({}, (own, *others), ()))
+    own_place = {"0": next(iter(before.storage))} if len(before.storage) == 1 else {}
+    saved, keeps = _saved(m, own_place, op, Inputs({}, (own, *others), ()))
     add_node(m, address, words, site, [before, *(o.state for o in asks)], saved, keeps)
     origins = tuple(s.origin for s in (before, *(o.state for o in asks)) if s.origin is not None)[
         :MOST_ORIGINS
