@@ -325,6 +325,7 @@ def backward(
             _gradients(m, site, state, certain=len(states) == 1 and state.requires_grad == YES)
         passed_by(m, site, state.leaves, creates, accumulated=True)
         if m.judge is not None:
+            m.judge.walked(site, state, certain=len(states) == 1 and state.requires_grad == YES)
             m.judge.reached(state.leaves, state.cuts, site)
             m.judge.ineffective(state.dead, site)
             m.judge.cut_notes.rooted(state, site, found)

@@ -11,12 +11,15 @@ from gradvet.autograd.judging.calls import CallNotes
 from gradvet.autograd.judging.cut_notes import CutNotes
 from gradvet.autograd.judging.escapes import EscapeNotes
 from gradvet.autograd.judging.flags import FlagNotes
+from gradvet.autograd.judging.flow import Flow
 from gradvet.autograd.judging.functions import FunctionNotes
 from gradvet.autograd.judging.leaf_notes import LeafNotes
 from gradvet.autograd.judging.mode_left import ModeNotes
 from gradvet.autograd.judging.numpy_alias import NumpyNotes
+from gradvet.autograd.judging.protocol import Protocol
 from gradvet.autograd.judging.registration import Registration
 from gradvet.autograd.judging.snapshots import SnapshotNotes
+from gradvet.autograd.judging.targets import Targets
 from gradvet.autograd.judging.walks import Walks
 from gradvet.autograd.library.layers import is_module, members
 from gradvet.autograd.library.operations import savers
@@ -173,6 +176,9 @@ class Judge:
     modes: ModeNotes = field(init=False)
     functions: FunctionNotes = field(init=False)
     escapes: EscapeNotes = field(init=False)
+    flow: Flow = field(init=False)
+    targets: Targets = field(init=False)
+    protocol: Protocol = field(init=False)
 
     def __post_init__(self) -> None:
         """The notes of one topic each lie in a part of their own."""
@@ -186,11 +192,16 @@ class Judge:
         self.snapshots = SnapshotNotes(self.machine)
         self.modes = ModeNotes(self.machine)
         self.escapes = EscapeNotes(self.machine)
+        self.flow = Flow(self.machine)
+        self.targets = Targets(self.flow)
+        self.protocol = Protocol(self.machine)
 
     def conclude_topics(self, module: Module) -> None:
         """The notes that lie in parts of their own become events."""
         self.calls.conclude()
         self.modes.conclude()
+        self.targets.conclude()
+        self.protocol.conclude()
         if not self.machine.cut_short:
             self.registration.conclude(self.optimizers, self.reached_leaves, self.cut_notes.wanted)
         if self.escapes.stops or self.escapes.made:
@@ -273,6 +284,16 @@ class Judge:
         self.pending[site] = None
         self.cuts_of.setdefault(site, set()).update(cuts)
 
+    def walked(self, site: ast.AST, root: Tensor, *, certain: bool) -> None:
+        """A backward runs from a root; the graph is still as it was built."""
+        self.targets.look(self.flow.backward(site, root))
+        self.protocol.backward(site, root, certain=certain)
+
+    def written(self, site: ast.AST, state: Tensor, operands: list[Tensor], words: str) -> None:
+        """A tensor was changed in place, from these."""
+        self.flow.edited(site, state, operands)
+        self.protocol.edited(site, state, words)
+
     def called_under(self, place: ast.AST | None, ref: Ref, site: ast.AST) -> None:
         """A module was called where this `with` or decorator has turned grad mode off."""
         self.registration.module_called(ref, site)
@@ -284,9 +305,11 @@ class Judge:
         for cut in dead:
             self.dead.setdefault(cut, site)
 
-    def stepped(self, ref: Ref, content: Optimizer, site: ast.AST) -> None:
+    def stepped(self, ref: Ref, content: Optimizer, site: ast.AST, *, scaler: bool = False) -> None:
         """An optimizer made a step."""
         self.snapshots.stepped(content.owns, site)
+        self.flow.step(content)
+        self.protocol.step(ref, content, site, scaler=scaler)
         self.stepping = True
         for owned in content.owns:
             self.losses_of.setdefault(owned, {}).update(self.pending)
@@ -294,6 +317,8 @@ class Judge:
     def optimizer_made(self, ref: Ref, content: Optimizer, site: ast.AST) -> None:
         """An optimizer was made."""
         self.optimizers.append((ref, content, site))
+        self.flow.owns(content)
+        self.protocol.made(ref, content)
         if len(self.optimizers) > MOST_NAMED_OPTIMIZERS:
             return
         m = self.machine
@@ -314,6 +339,7 @@ class Judge:
     def module_called(self, ref: Ref, site: ast.AST, result: Value) -> None:
         """A module was called; only calls from outside other modules are of interest."""
         m = self.machine
+        self.flow.called(ref, site, result)
         frame = m.frames[-1]
         if any(getattr(f.node, "name", "") == "forward" for f in m.frames):
             return
@@ -396,6 +422,7 @@ class Judge:
         )
         self.data[(node, m.where())] = read
         self._spoil(read, state)
+        self.protocol.edited(node, state, ".data =")
 
     def escaped(self, value: Value) -> None:
         """A value was handed to a caller that is not in this file: it may run a backward over it."""

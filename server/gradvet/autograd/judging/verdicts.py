@@ -4,6 +4,7 @@ import ast
 
 from gradvet.autograd.events import AliasEdited, DataUse, ModeStatement, Retained, UnusedGraph
 from gradvet.autograd.graph import reachable
+from gradvet.autograd.judging.adversaries import Adversaries
 from gradvet.autograd.judging.averages import entering
 from gradvet.autograd.judging.cut_paths import cut_paths, cut_subject
 from gradvet.autograd.judging.escapes import told_as_escapes
@@ -20,6 +21,7 @@ def conclude(m: Machine, judge: Judge, module: Module) -> None:
     """Emit the events that only the whole run can tell."""
     intents(m, judge, module)
     judge.conclude_topics(module)
+    Adversaries(m, judge.flow, judge.protocol).conclude()
     _conclude(m, judge, module)
     unrecorded_forwards(m, module.parents)
     told_as_escapes(m)

@@ -134,6 +134,7 @@ def _torch(m: Machine, name: str, call: Call) -> Value | None:
         made(m, ref, call)
         if m.judge is not None:
             m.judge.optimizer_made(ref, owned, call.node)
+            m.judge.protocol.consumed(call.argument(0, "params"), call.node)
         return ref
     if (
         name.startswith("torch.distributions.")

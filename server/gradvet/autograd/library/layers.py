@@ -551,6 +551,11 @@ def call_module_method(m: Machine, method: Method, call: Call) -> Value:
             return NONE
         case "load_state_dict" if call.args and m.judge is not None:
             m.judge.snapshots.loaded(receiver, call.args[0], call.node)
+            sources = [state for _, state in held_tensors(m, call.args[0])]
+            storages = NOTHING.union(*(state.storage for state in sources))
+            m.judge.flow.follows(
+                [ref.address for _, ref in members(m, receiver).parameters], storages, call.node
+            )
             return Unknown(f"the result of {name}")
         case "load_state_dict" | "share_memory" | "compile":
             return Unknown(f"the result of {name}")
@@ -602,6 +607,8 @@ def _by_path(m: Machine, receiver: Value, name: str, call: Call) -> Value:
 
 def clear_gradients(m: Machine, leaves: Iterable[int], call: Call) -> None:
     """`zero_grad()`: gradients are None afterwards, unless `set_to_none=False`."""
+    if m.judge is not None:
+        m.judge.protocol.clear(leaves, call.node)
     flag = call.argument(0, "set_to_none")
     if flag is not None and flag != TRUE:
         return
@@ -624,7 +631,10 @@ def _listed(m: Machine, receiver: Value, name: str, call: Call) -> Value:
         return m.new(call.node, Sequence("generator", None, Unknown("a member of a module")), name)
     named = name.startswith("named_")
     items = tuple(Tuple((const(path), ref)) if named else ref for path, ref in pairs)
-    return m.new(call.node, Sequence("members", items, nonempty=True), name)
+    made = m.new(call.node, Sequence("members", items, nonempty=True), name)
+    if m.judge is not None:
+        m.judge.protocol.generator(made)
+    return made
 
 
 def _is_whole(m: Machine, receiver: Value) -> bool:

@@ -291,6 +291,8 @@ _TENSOR_EVIDENCE = {
 
 
 def _opaque(m: Machine, ref: Ref, content: Opaque, name: str, call: Call) -> Value:
+    if m.judge is not None:
+        m.judge.protocol.method(ref, content, name, call)
     if name in _MODULE_EVIDENCE or (
         name in ("train", "eval") and not call.keywords and len(call.args) <= (name == "train")
     ):
@@ -335,9 +337,19 @@ def _opaque(m: Machine, ref: Ref, content: Opaque, name: str, call: Call) -> Val
         return _as_tensor_method(m, ref, content, name, call)
     if name == "step" and m.judge is not None:
         m.judge.snapshots.stepped_elsewhere(call.args, call.node)
-    if name == "scale" and len(call.args) == 1 and m.tensor(call.args[0]) is not None:
-        return optimizers.scaled(m, ref, call.args[0], call)
+    if name == "scale" and len(call.args) == 1:
+        return _scaled(m, ref, call)
     return m.unknown(call.node, f"the result of `{name}`", (ref, *call.all_values()), "call")
+
+
+def _scaled(m: Machine, ref: Ref, call: Call) -> Value:
+    """`scaler.scale(loss)`."""
+    if m.tensor(call.args[0]) is not None:
+        return optimizers.scaled(m, ref, call.args[0], call)
+    value = m.unknown(call.node, "the result of `scale`", (ref, *call.args), "call")
+    if m.judge is not None:
+        m.judge.protocol.scales(ref, value, call.node)
+    return value
 
 
 def _is_item_of_loader(content: Opaque) -> bool:

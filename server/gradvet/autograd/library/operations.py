@@ -501,6 +501,8 @@ def computed(
         and any(op.no_backward.get(o.parameter) == "always" for o in through)
     ):
         m.judge.cut_notes.no_backward.add(site)
+    if m.judge is not None:
+        m.judge.flow.computed(address, words, site, inputs)
     if out is not None and out.zero:
         cuts |= {m.cut("zero", words, site, leaves, NOTHING, cuts)}
         leaves = NOTHING
@@ -641,6 +643,7 @@ def edit(
         return  # torch raises; the tensor stays what it was
     if m.judge is not None:
         m.judge.edited(site, before, target, words)
+        m.judge.written(site, before, [operand.state for operand in others], words)
         m.judge.walks.changed(site, target_value, before, target, words, maker)
     if before.alias is None or before.alias.kind == "detach":  # the others have version counters of their own
         for storage in before.storage:
@@ -679,6 +682,8 @@ def edit(
     own_place = {"0": next(iter(before.storage))} if len(before.storage) == 1 else {}
     saved, keeps = _saved(m, own_place, op, Inputs({}, (own, *others), ()))
     add_node(m, address, words, site, [before, *(o.state for o in asks)], saved, keeps)
+    if m.judge is not None:
+        m.judge.flow.changed(address, words, site, (own, *others))
     origins = tuple(s.origin for s in (before, *(o.state for o in asks)) if s.origin is not None)[
         :MOST_ORIGINS
     ]

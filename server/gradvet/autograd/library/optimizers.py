@@ -136,6 +136,8 @@ def call_method(m: Machine, ref: Ref, content: Optimizer, name: str, call: Call)
             m.judge.stepped(ref, content, call.node)
         return value
     if name == "zero_grad":
+        if m.judge is not None:
+            m.judge.protocol.clear({ref.address}, call.node)
         layers.clear_gradients(m, content.owns, call)
     if name == "add_param_group" and call.args:
         owned = owned_by(m, call.args[0])
@@ -212,6 +214,8 @@ def make_scaler(m: Machine, name: str, call: Call) -> Value:
     ref = m.unknown(call.node, "a GradScaler", (), "scaler")
     on_cpu = "cuda" not in name and call.argument(0, "device") == const("cpu")
     enabled = call.keywords.get("enabled")
+    if m.judge is not None:
+        m.judge.protocol.scaler_made(ref, enabled)
     if enabled == FALSE:
         m.write_cell(ref, SCALES, const(False))
     elif on_cpu and (enabled is None or (type(enabled) is Const and enabled.value)):
@@ -225,6 +229,8 @@ def scaled(m: Machine, scaler: Ref, loss: Value, call: Call) -> Value:
     if sure == FALSE:
         return loss
     result = combined(m, call.node, "scale()", [loss], fn=("MulBackward0",))
+    if m.judge is not None:
+        m.judge.protocol.scales(scaler, result, call.node)
     state = m.tensor(loss)
     if sure is None and state is not None:
         m.update(result, lambda t: _or_itself(t, state))

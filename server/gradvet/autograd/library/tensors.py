@@ -145,6 +145,8 @@ def _grad(m: Machine, value: Value, node: ast.AST) -> Value:
             m.judge.cut_notes.gradient_wanted(ref.address)
             m.judge.leaves.grad_read(ref, state, node)
         key = (ref.address, "grad")
+        if m.judge is not None:
+            m.judge.flow.read.add(ref.address & ~1)
         cell = m.cells.get(key)
         if cell is None and (m.alone or state.assumes):
             # Nobody knows whether a backward came before: there may be a gradient.
@@ -154,6 +156,8 @@ def _grad(m: Machine, value: Value, node: ast.AST) -> Value:
             m.store.set(key, cell)
             m.grads.add(made.address)
         found.append(NONE if cell is None else cell)
+        if m.judge is not None:
+            m.judge.protocol.read(ref.address, found[-1], node)
     if not found:
         return Unknown("a gradient")
     if type(value) is Each and all(type(v) is Ref for v in found):
@@ -188,6 +192,8 @@ def set_attribute(m: Machine, value: Value, name: str, new: Value, node: ast.AST
             certain = type(value) is Each or (type(value) is Ref and not ref.address & 1)
             before = m.cells.get((ref.address, "grad"), NONE)
             m.store.set((ref.address, "grad"), new if certain else join(before, new))
+            if m.judge is not None:
+                m.judge.protocol.assigned(ref.address, new, node)
     else:
         flags.assigned_on_tensor(m, name, node)
         for ref, _ in m.tensors(value):

@@ -463,6 +463,8 @@ def _kl(m: Machine, name: str, call: Call) -> Value:
 
 @handles("torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_value_", "torch.nn.utils.clip_grad_norm")
 def _clip(m: Machine, name: str, call: Call) -> Value:
+    if m.judge is not None:
+        m.judge.protocol.clip(call.argument(0, "parameters") or NONE, call.node)
     return tensor_like(m, call.node, "clip_grad_norm_()")
 
 
@@ -555,6 +557,8 @@ def copied(m: Machine, value: Value, site: ast.AST, done: dict[int, Ref]) -> Val
                 alias=None,
                 inference=made_in(m),
             )
+            if m.judge is not None:
+                m.judge.flow.follows([address], frozenset({value.address}), site)
         case Sequence():
             known = None if content.items is None else tuple(again(item) for item in content.items)
             content = content._replace(

@@ -19,6 +19,7 @@ from gradvet.autograd.memory.domain import (
     join_nodes,
     join_tensors,
 )
+from gradvet.autograd.memory.gradients import Gradient, join_gradients
 
 MOST_ATOMS = 10
 MOST_OBJECTS = 64  # of a value that is one of many objects: an element of a list of parameters
@@ -464,6 +465,7 @@ def _join_pools(a: Pool, b: Pool) -> Any:
 
 
 _JOINS: dict[type, Callable[[Any, Any], Any]] = {
+    Gradient: join_gradients,
     Tensor: join_tensors,
     Node: join_nodes,
     Sequence: _join_sequences,

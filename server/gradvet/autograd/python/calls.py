@@ -167,8 +167,10 @@ def _call_each(m: Machine, functions: tuple[Value, ...], call: Call) -> Value:
 
 def unknown_call(m: Machine, call: Call, reason: str) -> Value:
     """The result of a call that cannot be followed."""
-    if m.judge is not None and m.judge.snapshots.taken:
-        m.judge.snapshots.handed_over(call.all_values())
+    if m.judge is not None:
+        m.judge.protocol.unfollowed(call.all_values())
+        if m.judge.snapshots.taken:
+            m.judge.snapshots.handed_over(call.all_values())
     return m.unknown(call.node, reason, call.all_values(), "call")
 
 
@@ -240,6 +242,8 @@ def _tells_nothing(m: Machine, function: Function, call: Call) -> bool:
         for atom in m.alternatives(value):
             content = m.cells.get(getattr(atom, "address", -1))
             if type(content) in (Tensor, Layer, Sequence, Dict) or type(atom) in (Tuple, Function, Bound):
+                return False
+            if type(content) is Instance and m.classes[content.owner].is_module:
                 return False
     ran = m.blind_runs.get(key, 0)
     m.blind_runs[key] = ran + 1

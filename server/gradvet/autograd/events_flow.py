@@ -1,0 +1,38 @@
+"""A gradient that flows where none is meant to go."""
+
+import ast
+from dataclasses import dataclass
+
+from gradvet.autograd.events import Event
+
+
+@dataclass(frozen=True, slots=True)
+class TargetInGraph(Event):
+    """Something a loss only compares or weights with still leads a gradient back to where it was computed.
+
+    `kind` is bootstrap (data plus a part of a network's own value), weight (of a log-probability), teacher, branch (of a
+    loss that only pulls two branches together) or follower (a network that is set from another one). `operand` is
+    its expression in `use`, the op (or the backward) that takes it; `source` is where it comes from; `owned` whether
+    an optimizer owns parameters that are reached this way.
+    """
+
+    kind: str
+    operand: ast.expr | None
+    use: ast.AST
+    source: ast.AST | None
+    owned: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FakeInGraph(Event):
+    """`node`, which another network made, enters a network with its graph, and `backward`, meant for that one, walks it all.
+
+    `call` is where it enters; `step` the step of the other's optimizer, and `mixed` whether that uses what `backward` has
+    left; otherwise it was cleared before. `needed` is the backward, if there is one, that finds the other's graph freed.
+    """
+
+    call: ast.AST
+    backward: ast.AST
+    step: ast.AST
+    mixed: bool
+    needed: ast.AST | None

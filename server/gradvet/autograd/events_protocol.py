@@ -1,0 +1,59 @@
+"""What a training step does with its gradients: cleared, clipped, unscaled and used in the right order or not."""
+
+import ast
+from dataclasses import dataclass
+
+from gradvet.autograd.events import Event
+
+
+@dataclass(frozen=True, slots=True)
+class GradientNotCleared(Event):
+    """`node` adds to a gradient that `step` has used before and nothing has cleared.
+
+    `node` is the backward, or the place where a gradient is read that the program uses by itself (`manual`); `repeated`
+    is whether the loop is in this file, `known` whether what steps is known to be an optimizer.
+    """
+
+    step: ast.AST
+    manual: bool
+    repeated: bool
+    known: bool
+
+
+@dataclass(frozen=True, slots=True)
+class GradientDropped(Event):
+    """`node` clears what `backward` has computed before `step` uses it; `loop` is the loop in which each pass does so."""
+
+    backward: ast.AST
+    step: ast.AST
+    loop: ast.AST | None
+
+
+@dataclass(frozen=True, slots=True)
+class ClipMisplaced(Event):
+    """`node` clips no gradient, or not the right one.
+
+    `how` is early (no backward has filled it yet), late (a step has used it), other (it is another network's step that
+    comes next), scaled (by a scaler) or empty (the generator of parameters is used up). `other` is where the backward,
+    the step, the scaling or the using up is; `scaler` and `optimizer` are expressions in the scaler's step that comes later.
+    """
+
+    how: str
+    other: ast.AST | None
+    scaler: ast.expr | None
+    optimizer: ast.expr | None
+
+
+@dataclass(frozen=True, slots=True)
+class ScalerMisused(Event):
+    """A gradient scaler is used out of order.
+
+    `how` is bypassed (`optimizer.step()` on scaled gradients), update (a second step without `update()`),
+    unscaled (`unscale_` twice), late (`unscale_` after the step); `other` is the first of the two; `sure` whether the scaler
+    is known to be enabled.
+    """
+
+    how: str
+    other: ast.AST | None
+    scaler: ast.expr | None
+    sure: bool

@@ -1,0 +1,515 @@
+"""The training step's protocol: clear, backward, unscale, clip, step, update, in the order of the run.
+
+What each leaf's gradient has been through lies in the machine's memory (`memory/gradients.py`), so that branches and
+iterations join it like everything else. What a step, a clear, a clip or a scaler meets is noted here, and judged at the end.
+An optimizer of which the parameters are not known has one such gradient for all of them.
+"""
+
+import ast
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import NamedTuple
+
+from gradvet.autograd.events_call import NotCalled
+from gradvet.autograd.events_protocol import ClipMisplaced, GradientDropped, GradientNotCleared, ScalerMisused
+from gradvet.autograd.library.optimizers import owned_by
+from gradvet.autograd.machine import Loop, Machine
+from gradvet.autograd.memory.domain import NO, YES, Tensor
+from gradvet.autograd.memory.gradients import (
+    CLEAR,
+    DROPPED,
+    HOLDS_NEW,
+    MIXED,
+    PARTIAL,
+    UNSEEN,
+    USED,
+    Gradient,
+    after_backward,
+    after_clear,
+    after_step,
+    given,
+    join_gradients,
+    unseen,
+)
+from gradvet.autograd.memory.values import NONE, Const, Opaque, Optimizer, Ref, Tuple, Value
+from gradvet.autograd.python.calls import Call
+
+KEY = "#gradient"
+PHASE = "#scaler"
+SPENT = "#spent"
+READY, UNSCALED, STEPPED = 1, 2, 4
+SCALER = "a GradScaler"
+SCHEDULER = "a learning rate scheduler"
+_NAMED = re.compile(r"(?:^|_)(?:opt|optim|optimi[sz]er)s?(?:_|\d|$)", re.IGNORECASE)
+Place = tuple[ast.AST, tuple[ast.AST, ...]]
+
+
+class Site(NamedTuple):
+    """A numbered place: the node, the calls that led there, the loops it ran in."""
+
+    node: ast.AST
+    calls: tuple[ast.AST, ...]
+    loops: tuple[Loop, ...]
+
+
+class Step(NamedTuple):
+    """A step that met these gradients."""
+
+    number: int
+    gradients: tuple[Gradient, ...]
+    leaves: frozenset[int]
+    manual: bool = False
+    known: bool = True
+    scaler: bool = False
+
+
+class Clip(NamedTuple):
+    """A clip that met these gradients."""
+
+    number: int
+    leaves: frozenset[int]
+    gradients: tuple[Gradient, ...]
+    empty: ast.AST | None
+
+
+@dataclass(slots=True)
+class Protocol:
+    """Follows gradients through the run, and says at the end what was out of order."""
+
+    machine: Machine
+    sites: list[Site] = field(default_factory=list)
+    numbers: dict[Place, int] = field(default_factory=dict)
+    steps: list[Step] = field(default_factory=list)
+    clips: list[Clip] = field(default_factory=list)
+    waiting: set[int] = field(default_factory=set)
+    followed: dict[int, set[int]] = field(default_factory=dict)
+    walked: dict[int, ast.AST] = field(default_factory=dict)
+    fills: dict[int, set[int]] = field(default_factory=dict)
+    clears: list[tuple[int, frozenset[int]]] = field(default_factory=list)
+    unknown: dict[int, ast.expr] = field(default_factory=dict)
+    scalers: dict[int, bool] = field(default_factory=dict)
+    scaled: dict[int, ast.AST] = field(default_factory=dict)
+    owned: set[int] = field(default_factory=set)
+    reads: dict[int, Place] = field(default_factory=dict)
+    gradients: dict[int, int] = field(default_factory=dict)
+    told: set[ast.AST] = field(default_factory=set)
+    forgotten: bool = False
+    places: dict[tuple[int, str], dict[str, ast.AST]] = field(default_factory=dict)
+
+    # -- told by the machine
+
+    def backward(self, site: ast.AST, root: Tensor, *, certain: bool) -> None:
+        """A backward adds to the gradients of the leaves that it reaches, and perhaps to those that are not known."""
+        number = self._number(site)
+        scaled = YES if any(node & ~1 in self.scaled for node in root.nodes) else NO
+        for leaf in root.leaves:
+            self._change(leaf, lambda g: after_backward(g, number, scaled), certain=certain)
+            self.fills.setdefault(leaf & ~1, set()).add(number)
+        for optimizer in self.unknown:
+            self._change(optimizer, lambda g: after_backward(g, number, scaled), certain=True)
+
+    def step(
+        self, ref: Ref, content: object, node: ast.AST, *, known: bool = True, scaler: bool = False
+    ) -> None:
+        """An optimizer makes a step."""
+        number = self._number(node)
+        owns = content.owns if type(content) is Optimizer else frozenset[int]()
+        self.owned |= owns
+        whole = type(content) is Optimizer and content.all_known and bool(owns)
+        cells = owns if whole else frozenset({ref.address})
+        met = tuple(self._of(cell) for cell in cells)
+        self.steps.append(Step(number, met, frozenset(cells), known=known, scaler=scaler))
+        for clip in self.waiting:
+            self.followed.setdefault(clip, set()).add(len(self.steps) - 1)
+        self.waiting.clear()
+        for cell in owns | {ref.address}:
+            self._change(cell, lambda g: after_step(g, number), certain=True)
+
+    def made(self, ref: Ref, content: Optimizer) -> None:
+        """An optimizer was made; when it may own what is not known it is followed as a whole."""
+        self.owned |= content.owns
+        if not (content.all_known and content.owns):
+            self.unknown[ref.address] = ast.Name("optimizer")
+
+    def clear(self, leaves: Iterable[int], node: ast.AST) -> None:
+        """`zero_grad()` of a module or an optimizer, with these leaves; what is not known is cleared with it."""
+        number = self._number(node)
+        cells = frozenset(leaves) | self.unknown.keys()
+        self.clears.append((number, cells))
+        for cell in cells:
+            self._change(cell, lambda g: after_clear(g, number), certain=True)
+
+    def read(self, leaf: int, gradient: Value, node: ast.AST) -> None:
+        """`leaf.grad` was read."""
+        for ref in _refs(gradient):
+            self.gradients[ref.address & ~1] = leaf
+        before = self.machine.cells.get((leaf, KEY))
+        if before is not None and not before.read:
+            self.machine.store.set((leaf, KEY), before._replace(read=True))
+        self.reads[leaf & ~1] = (node, self.machine.where())
+
+    def assigned(self, leaf: int, new: Value, node: ast.AST) -> None:
+        """`leaf.grad = new`."""
+        if new == NONE:
+            self.clear([leaf], node)
+        else:
+            self._change(leaf, lambda g: given(), certain=True)
+
+    def edited(self, site: ast.AST, state: Tensor, words: str) -> None:
+        """A tensor was changed in place: a gradient that is cleared by hand, or a leaf that is stepped by hand."""
+        found = {self.gradients[at & ~1] for at in state.storage if at & ~1 in self.gradients}
+        if found:
+            if words in ("zero_()", "fill_()", "[...] ="):
+                self.clear(found, site)
+            else:
+                for leaf in found:
+                    self._change(leaf, _altered, certain=True)
+            return
+        number = self._number(site)
+        step = partial(after_step, number=number)
+        for leaf in state.storage:
+            before = self.machine.cells.get((leaf, KEY))
+            if before is None or not before.read or leaf in self.owned:
+                continue
+            self.steps.append(Step(number, (before,), frozenset({leaf}), manual=True))
+            self._change(leaf, step, certain=True)
+
+    def clip(self, parameters: Value, node: ast.AST) -> None:
+        """Gradients are clipped."""
+        owned = owned_by(self.machine, parameters)
+        number = self._number(node)
+        empty = self.consumed(parameters, node)
+        if owned.owns and owned.all_known:
+            self.waiting.add(number)
+            self.clips.append(Clip(number, owned.owns, tuple(self._of(leaf) for leaf in owned.owns), empty))
+
+    def generator(self, ref: Ref) -> None:
+        """`parameters()` was called: what it gives can be walked once."""
+        self.machine.store.set((ref.address, SPENT), NO)
+
+    def consumed(self, value: Value, node: ast.AST) -> ast.AST | None:
+        """Something walks all of a value; where it was walked before, when it surely is a used generator."""
+        store = self.machine.store
+        if type(value) is not Ref or (value.address, SPENT) not in store.cells:
+            return None
+        before = store.cells[value.address, SPENT]
+        store.set((value.address, SPENT), YES)
+        walked = self.walked.setdefault(value.address, node)
+        return walked if before == YES else None
+
+    def unfollowed(self, values: Iterable[Value]) -> None:
+        """A call that cannot be followed was given an optimizer: what it does with the gradients is not known."""
+        for value in values:
+            for ref in _refs(value):
+                content = self.machine.cells.get(ref.address)
+                if type(content) is Optimizer or ref.address in self.unknown:
+                    owns = content.owns if type(content) is Optimizer else frozenset()
+                    self._forget({*owns, ref.address})
+
+    # -- methods of what is not known
+
+    def method(self, ref: Ref, content: Opaque, name: str, call: Call) -> None:
+        """A method of something unknown: an optimizer, or a gradient scaler, when it is used as one."""
+        if content.reason == SCHEDULER:
+            return
+        if ref.address in self.scalers and self._scaler(ref, name, call):
+            return
+        func = call.node.func if isinstance(call.node, ast.Call) else None
+        subject = func.value if isinstance(func, ast.Attribute) else None
+        if name == "zero_grad":
+            self.unknown.setdefault(ref.address, subject or ast.Name("optimizer"))
+            self.clear([ref.address], call.node)
+        elif name == "step" and self._steps(ref, subject, call):
+            self.unknown.setdefault(ref.address, subject or ast.Name("optimizer"))
+            self.step(ref, content, call.node, known=False)
+        elif "zero_grad" in call.keywords:
+            self.clear([ref.address], call.node)
+        else:
+            self.unfollowed(call.all_values())
+
+    def _steps(self, ref: Ref, subject: ast.expr | None, call: Call) -> bool:
+        """Whether `step()` of something unknown is that of an optimizer."""
+        if len(call.args) > 1 or (call.args and self.machine.tensor(call.args[0]) is not None):
+            return False
+        name = subject.id if isinstance(subject, ast.Name) else getattr(subject, "attr", "")
+        return ref.address in self.unknown or bool(_NAMED.search(name))
+
+    # -- scalers
+
+    def scaler_made(self, ref: Ref, enabled: Value | None) -> None:
+        """A GradScaler was made; one that is switched off does nothing and is not followed."""
+        if type(enabled) is Const and not enabled.value:
+            return
+        self.scalers[ref.address] = enabled is None or type(enabled) is Const
+
+    def scales(self, ref: Ref, result: Value, node: ast.AST) -> None:
+        """`scaler.scale(loss)`: what comes out is scaled, and what did it is a scaler if it was made as one or steps."""
+        content = self.machine.cells.get(ref.address)
+        if ref.address in self.scalers or (type(content) is Opaque and content.reason != SCALER):
+            self.scalers.setdefault(ref.address, False)
+            for made in _refs(result):
+                self.scaled[made.address & ~1] = node
+
+    def _scaler(self, ref: Ref, name: str, call: Call) -> bool:
+        """A method of a scaler; False when it is none that matters."""
+        if name not in ("step", "unscale_", "update"):
+            return False
+        m = self.machine
+        if name == "update":
+            for key in [key for key in m.cells if type(key) is tuple and key[0] == ref.address]:
+                if str(key[1]).startswith(PHASE):
+                    m.store.set(key, READY)
+            return True
+        func = call.node.func if isinstance(call.node, ast.Call) else None
+        subject = func.value if isinstance(func, ast.Attribute) else None
+        for target in _refs(call.argument(0, "optimizer") or NONE):
+            key = (ref.address, f"{PHASE} {target.address}")
+            phase = m.cells.get(key, READY)
+            place = self.places.setdefault(key, {})
+            if name == "step":
+                if phase == STEPPED:
+                    self._misused("update", call.node, place.get("step"), subject, ref)
+                content = m.cells.get(target.address)
+                if type(content) is Optimizer:
+                    m.judge.stepped(target, content, call.node, scaler=True)
+                elif type(content) is Opaque:
+                    self.unknown.setdefault(target.address, ast.Name("optimizer"))
+                    self.step(target, content, call.node, scaler=True)
+                m.store.set(key, STEPPED)
+                place["step"] = call.node
+            else:
+                if phase in (UNSCALED, STEPPED):
+                    how = "unscaled" if phase == UNSCALED else "late"
+                    self._misused(
+                        how, call.node, place.get("unscale_" if phase == UNSCALED else "step"), subject, ref
+                    )
+                m.store.set(key, UNSCALED)
+                place["unscale_"] = call.node
+                content = m.cells.get(target.address)
+                owns = content.owns if type(content) is Optimizer else frozenset[int]()
+                for cell in owns | {target.address}:
+                    self._change(cell, lambda g: g._replace(scaled=NO), certain=True)
+        return True
+
+    def _misused(
+        self, how: str, node: ast.AST, other: ast.AST | None, scaler: ast.expr | None, ref: Ref
+    ) -> None:
+        if node not in self.told:
+            self.told.add(node)
+            sure = self.scalers.get(ref.address, False)
+            self.machine.emit(ScalerMisused(node, self.machine.where(), how, other, scaler, sure))
+
+    # -- the memory
+
+    def _number(self, node: ast.AST) -> int:
+        place = (node, self.machine.where())
+        number = self.numbers.get(place)
+        loops = tuple(self.machine.loops)
+        if number is None:
+            number = self.numbers[place] = len(self.sites)
+            self.sites.append(Site(*place, loops))
+        elif len(loops) > len(self.sites[number].loops):
+            self.sites[number] = Site(*place, loops)
+        return number
+
+    def _of(self, cell: int) -> Gradient:
+        known = self.machine.cells.get((cell, KEY))
+        if known is not None:
+            return known  # type: ignore[no-any-return]
+        return unseen() if self.machine.alone else Gradient()
+
+    def _change(self, cell: int, change: Callable[[Gradient], Gradient], *, certain: bool) -> None:
+        """Change a gradient. What stands for several leaves of one making goes through a step together, all or none."""
+        before = self._of(cell)
+        now = change(before)
+        if not certain:
+            now = join_gradients(before, now)
+        if now != before or (cell, KEY) not in self.machine.cells:
+            self.machine.store.set((cell, KEY), now)
+
+    def _forget(self, cells: Iterable[int]) -> None:
+        for cell in cells:
+            self._change(cell, lambda g: unseen(), certain=True)
+
+    # -- the verdicts
+
+    def conclude(self) -> None:
+        """Emit what was out of order in every run that the steps and clips have seen."""
+        self.forgotten = any(type(e) is NotCalled and e.method == "zero_grad" for e in self.machine.events)
+        for step in self.steps:
+            self._judge_step(step)
+        self._judge_clips()
+
+    def _judge_step(self, step: Step) -> None:
+        relevant = [g for g in step.gradients if g.phases not in (CLEAR, UNSEEN)]
+        if not relevant:
+            return
+        site = self.sites[step.number]
+        new = [g for g in relevant if g.phases & HOLDS_NEW]
+        if not (step.scaler or step.manual) and new and all(g.scaled == YES for g in new):
+            self._bypassed(site, new)
+        kept = all(not g.phases & ~(USED | MIXED) for g in relevant)
+        mixed = [g for g in relevant if g.phases == MIXED]
+        if (kept and self._comes_again(step, mixed)) or self._never_cleared(step, relevant):
+            if not self.forgotten:
+                self._not_cleared(step, site, relevant)
+        elif all(g.phases == DROPPED for g in relevant):
+            self._dropped(site, relevant, None)
+        elif not step.manual:
+            for g in relevant:
+                loop = self._drops_in_loop(site, g) if g.phases & PARTIAL else None
+                if loop is not None:
+                    self._dropped(site, [g], loop)
+                    break
+
+    def _bypassed(self, site: Site, gradients: list[Gradient]) -> None:
+        """`optimizer.step()` while the gradients are still scaled."""
+        if site.node not in self.told:
+            self.told.add(site.node)
+            backward = next((self.sites[n].node for g in gradients for n in g.backwards), None)
+            self.machine.emit(ScalerMisused(site.node, site.calls, "bypassed", backward, None, False))
+
+    def _comes_again(self, step: Step, mixed: list[Gradient]) -> bool:
+        """Whether what a step uses was used before by a step of the same loop."""
+        around = self.sites[step.number].loops
+        if not any(
+            number == step.number or not set(around).isdisjoint(self.sites[number].loops)
+            for g in mixed
+            for number in g.steps
+        ):
+            return False
+        return not around or any(loop.node is not None for loop in around) or not self._cleared(step)
+
+    def _cleared(self, step: Step) -> bool:
+        """Whether anything clears, at any time, what a step uses."""
+        return any(cells & step.leaves for _, cells in self.clears)
+
+    def _never_cleared(self, step: Step, gradients: list[Gradient]) -> bool:
+        """Whether a step may use a gradient again, and nothing clears it as long as the step's loop runs."""
+        if not all(g.phases & MIXED and not g.phases & UNSEEN for g in gradients):
+            return False
+        around = set(self.sites[step.number].loops)
+        if not around or any(loop.node is None for loop in around):
+            return not self._cleared(step)  # what comes between two calls is not known
+        return not any(
+            cells & step.leaves and not around.isdisjoint(self.sites[number].loops)
+            for number, cells in self.clears
+        )
+
+    def _not_cleared(self, step: Step, site: Site, gradients: list[Gradient]) -> None:
+        numbers = [n for g in gradients for n in g.backwards if g.phases & MIXED]
+        if step.manual:
+            (leaf,) = step.leaves
+            node, calls = self.reads.get(leaf & ~1, (site.node, site.calls))
+        elif numbers:
+            node, calls = self.sites[max(numbers)][:2]
+        else:
+            node, calls = site.node, site.calls
+        if node in self.told:
+            return
+        self.told |= {node, site.node}
+        repeated = any(loop.node is not None for loop in site.loops)
+        self.machine.emit(GradientNotCleared(node, calls, site.node, step.manual, repeated, step.known))
+
+    def _dropped(self, site: Site, gradients: list[Gradient], loop: ast.AST | None) -> None:
+        cleared = sorted({n for g in gradients for n in g.clears})
+        lost = sorted({n for g in gradients for n, _ in g.lost})
+        if not cleared or not lost:
+            return
+        node, calls, _ = self.sites[cleared[-1]]
+        if node not in self.told:
+            self.told.add(node)
+            self.machine.emit(GradientDropped(node, calls, self.sites[lost[-1]].node, site.node, loop))
+
+    def _drops_in_loop(self, site: Site, g: Gradient) -> ast.AST | None:
+        """The loop of which each pass drops what the pass before gave, while the step comes after the loop."""
+        for number, clear in g.lost:
+            if number not in g.backwards or clear not in g.clears:
+                continue
+            for loop in self.sites[number].loops:
+                if loop.node is None or loop in site.loops or loop not in self.sites[clear].loops:
+                    continue
+                if not _leaves_early(loop.node):
+                    return loop.node
+        return None
+
+    def _judge_clips(self) -> None:
+        visits: dict[int, list[Clip]] = {}
+        for clip in self.clips:
+            visits.setdefault(clip.number, []).append(clip)
+        for number, clips in visits.items():
+            node, calls, _ = self.sites[number]
+            found = self._fault_of_clip(clips)
+            if found is None or node in self.told:
+                continue
+            self.told.add(node)
+            how, other = found
+            scaler, optimizer = self._scaler_step(clips[0].leaves) if how == "scaled" else (None, None)
+            self.machine.emit(ClipMisplaced(node, calls, how, other, scaler, optimizer))
+
+    def _fault_of_clip(self, clips: list[Clip]) -> tuple[str, ast.AST | None] | None:
+        """What is wrong with a clip at each of its visits, and what it stands on the wrong side of."""
+        empty = next((clip.empty for clip in clips if clip.empty is not None), None)
+        if empty is not None:
+            return "empty", empty
+        gradients = [g for clip in clips for g in clip.gradients if g.phases != UNSEEN]
+        filled = sorted(n for leaf in clips[0].leaves for n in self.fills.get(leaf & ~1, ()))
+        if not gradients or not filled:
+            return None
+        phases = 0
+        for g in gradients:
+            phases |= g.phases
+        if not phases & ~(CLEAR | USED | DROPPED):
+            following = [self.steps[at] for at in sorted(self.followed.get(clips[0].number, ()))]
+            if following and all(self._is_apart(step, clips[0].leaves) for step in following):
+                return "other", self.sites[following[0].number].node
+            steps = sorted(n for g in gradients for n in g.steps)
+            return (
+                ("late", self.sites[steps[-1]].node)
+                if phases & USED
+                else ("early", self.sites[filled[0]].node)
+            )
+        new = [g for g in gradients if g.phases & HOLDS_NEW]
+        if new and all(g.scaled == YES for g in new) and self._scaler_step(clips[0].leaves)[0] is not None:
+            numbers = sorted(n for g in new for n in g.backwards)
+            return "scaled", self.sites[numbers[-1]].node
+        return None
+
+    def _is_apart(self, step: Step, leaves: frozenset[int]) -> bool:
+        """Whether a step uses new gradients, and none of these."""
+        whole = not step.leaves & self.unknown.keys()
+        return whole and step.leaves.isdisjoint(leaves) and any(g.phases & HOLDS_NEW for g in step.gradients)
+
+    def _scaler_step(self, leaves: frozenset[int]) -> tuple[ast.expr | None, ast.expr | None]:
+        """The scaler and the optimizer of these leaves, as they stand in the source of a scaler's step."""
+        for (_, key), places in self.places.items():
+            content = self.machine.cells.get(int(key.rpartition(" ")[2]))
+            if type(content) is Optimizer and content.all_known and content.owns.isdisjoint(leaves):
+                continue
+            match places.get("step"):
+                case ast.Call(func=ast.Attribute(value=scaler), args=[optimizer]):
+                    return scaler, optimizer
+        return None, None
+
+
+def _altered(g: Gradient) -> Gradient:
+    """A gradient that the program scales or changes by itself: an average over steps is then meant."""
+    kept = UNSEEN if g.phases & (MIXED | USED) else g.phases
+    return g._replace(phases=kept, scaled=NO | YES)
+
+
+def _leaves_early(loop: ast.AST) -> bool:
+    """Whether a loop may be left before its end."""
+    return any(isinstance(node, (ast.Break, ast.Return)) for node in ast.walk(loop))
+
+
+def _refs(value: Value) -> list[Ref]:
+    """The objects that a value may be, or that lie in a tuple."""
+    if type(value) is Tuple:
+        return [ref for item in value.items for ref in _refs(item)]
+    if type(value) is Ref:
+        return [value]
+    parts: tuple[Value, ...] = getattr(value, "atoms", ()) or getattr(value, "refs", ())
+    return [ref for part in parts for ref in _refs(part)]

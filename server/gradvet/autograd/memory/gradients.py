@@ -1,0 +1,126 @@
+"""What may lie in a leaf's `.grad`, seen from the training step's protocol: cleared, filled, used, filled again."""
+
+from typing import NamedTuple
+
+from gradvet.autograd.memory.domain import NO, YES
+
+CLEAR = 1
+"""Nothing: cleared after it was used, or never filled."""
+FRESH = 2
+"""The gradients of one or more backwards, and no step has used them."""
+USED = 4
+"""A step has used it, and nothing has cleared it since."""
+MIXED = 8
+"""A backward has added to what a step had used already."""
+DROPPED = 16
+"""Nothing: it was cleared before any step could use it."""
+PARTIAL = 32
+"""What a backward gave after what other backwards gave was dropped."""
+UNSEEN = 64
+"""Anything: what came before is not in this file, or somebody else may have changed it."""
+
+Numbers = frozenset[int]
+NONE: Numbers = frozenset()
+
+
+class Gradient(NamedTuple):
+    """Sets of possibilities: the phases, and by number the backwards in it, the last clears and steps.
+
+    `lost` pairs a backward with the clear that dropped what it gave, since the last step.
+
+    `scaled` is whether it is still multiplied by a scaler's scale; `read` whether the program has looked at it.
+    """
+
+    phases: int = CLEAR
+    backwards: Numbers = NONE
+    lost: frozenset[tuple[int, int]] = frozenset()
+    clears: Numbers = NONE
+    steps: Numbers = NONE
+    scaled: int = NO
+    read: bool = False
+
+
+_BACKWARD = {
+    CLEAR: FRESH,
+    FRESH: FRESH,
+    USED: MIXED,
+    MIXED: MIXED,
+    DROPPED: PARTIAL,
+    PARTIAL: PARTIAL,
+    UNSEEN: FRESH,
+}
+_STEP = {CLEAR: CLEAR, FRESH: USED, USED: USED, MIXED: USED, DROPPED: CLEAR, PARTIAL: USED, UNSEEN: USED}
+_CLEARED = {
+    CLEAR: CLEAR,
+    FRESH: DROPPED,
+    USED: CLEAR,
+    MIXED: DROPPED,
+    DROPPED: DROPPED,
+    PARTIAL: DROPPED,
+    UNSEEN: CLEAR,
+}
+HOLDS_NEW = FRESH | MIXED | PARTIAL
+
+
+def _move(phases: int, table: dict[int, int]) -> int:
+    out = 0
+    for phase, following in table.items():
+        if phases & phase:
+            out |= following
+    return out
+
+
+def after_backward(g: Gradient, number: int, scaled: int) -> Gradient:
+    """A backward has added to it."""
+    held = g.backwards if g.phases & (HOLDS_NEW | USED) else NONE
+    empty = not g.phases & (HOLDS_NEW | USED | UNSEEN)
+    return g._replace(
+        phases=_move(g.phases, _BACKWARD),
+        backwards=held | {number},
+        scaled=scaled if empty else g.scaled | scaled,
+        read=False,
+    )
+
+
+def after_step(g: Gradient, number: int) -> Gradient:
+    """A step has used it."""
+    return g._replace(phases=_move(g.phases, _STEP), lost=frozenset(), steps=frozenset({number}))
+
+
+def after_clear(g: Gradient, number: int) -> Gradient:
+    """It was cleared."""
+    dropped = g.backwards if g.phases & HOLDS_NEW and not g.read else NONE
+    lost = g.lost | {(backward, number) for backward in dropped}
+    return g._replace(
+        phases=_move(g.phases, _CLEARED),
+        backwards=NONE,
+        lost=lost,
+        clears=frozenset({number}),
+        scaled=NO,
+        read=False,
+    )
+
+
+def given() -> Gradient:
+    """`p.grad = …`: the program has put something there itself."""
+    return Gradient(FRESH)
+
+
+def unseen() -> Gradient:
+    """It may be anything."""
+    return Gradient(UNSEEN, scaled=NO | YES)
+
+
+def join_gradients(a: Gradient, b: Gradient) -> Gradient:
+    """The union of two."""
+    if a == b:
+        return a
+    return Gradient(
+        a.phases | b.phases,
+        a.backwards | b.backwards,
+        a.lost | b.lost,
+        a.clears | b.clears,
+        a.steps | b.steps,
+        a.scaled | b.scaled,
+        a.read or b.read,
+    )
