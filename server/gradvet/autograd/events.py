@@ -268,10 +268,18 @@ class StateCarried(Event):
 class FunctionHolds(Event):
     """The forward of a custom Function sets an attribute of `ctx`, `name`, to a tensor; `role` is input or output.
 
-    `plain` is whether it sets no other and saves nothing, `direct` whether the attribute is the tensor itself.
+    `plain` is whether it sets no other and saves nothing.
     """
 
     name: str
     role: str
     plain: bool
-    direct: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ViewChanged(Event):
+    """A view is changed in place that torch does not let be changed; `tensor.made_as` tells why. `how` may be detach_()."""
+
+    tensor: Tensor
+    target: ast.expr | None
+    how: str

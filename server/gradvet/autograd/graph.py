@@ -85,8 +85,6 @@ def add_node(
         again = node.sure - {address} | old.sure if address in node.sure else node.sure
         node = m.store.union((old, node._replace(sure=again)))
     m.store.set(key, node)
-    for storage in saved:
-        m.saved_by.setdefault(storage & ~1, set()).add(address & ~1)
     for part in (spoiled_key(address), changed_key(address)):
         if part in m.cells:
             m.store.set(part, None)

@@ -184,7 +184,6 @@ class Machine:
         self.consumed: set[ast.AST] = set()
         self.entered: list[ast.AST] = []
         self.meant_to_raise = 0
-        self.saved_by: dict[int, set[int]] = {}
         self.blind_runs: dict[tuple[ast.AST, int], int] = {}
         self.module_mode = 0
         self.setters: dict[int, ast.AST] = {}
@@ -204,7 +203,6 @@ class Machine:
         self._addresses: dict[tuple[int, int, str], int] = {}
         self._contexts: dict[tuple[int, int], int] = {}
         self._parents: dict[int, int] = {}
-        self._call_of: dict[int, ast.AST] = {}
         self._context_of: dict[int, int] = {}
         self._site_of: dict[int, ast.AST] = {}
         self._next = 2
@@ -259,7 +257,7 @@ class Machine:
         if number is None:
             number = self._contexts[key] = self.number()
             self._parents[number] = key[0]
-            self._call_of[number] = call
+            self._site_of[number] = call
         return number
 
     def scope(self, context: int, node: ast.AST, parent: int) -> int:
@@ -337,8 +335,8 @@ class Machine:
         found: list[ast.AST] = []
         context = self.context_of(address)
         while context:
-            if context in self._call_of:
-                found.append(self._call_of[context])
+            if context in self._site_of:
+                found.append(self._site_of[context])
             context = self._parents.get(context, 0)
         return tuple(reversed(found))
 

@@ -27,8 +27,7 @@ def check(event: FunctionHolds) -> Iterator[Finding]:
             f"{spelled} holds the input {kept} unseen by autograd: a change in place before the backward makes the "
             "gradient wrong, and no error; use `ctx.save_for_backward`"
         )
-    # Tensors among other things cannot simply be saved: checkpoints hold their arguments so.
-    severity = Severity.INFO if event.role == "input" and not event.direct else None
+    severity = Severity.WARNING if event.role == "output" else Severity.INFO
     yield Finding(node, message, (), tuple(_fixes(event)), severity)
 
 

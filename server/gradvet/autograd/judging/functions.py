@@ -22,18 +22,14 @@ class FunctionNotes:
         given = self._tensors(Tuple(inputs)) - self._unknown(Tuple(inputs))
         made = self._tensors(result)
         for name, site in sites.items():
-            value = self.machine.cells.get((ctx.address, name))
-            held = self._tensors(value)
+            held = self._tensors(self.machine.cells.get((ctx.address, name)))
             role = "output" if held & made else "input" if held & given else ""
             if role and site not in self.told:
                 self.told.add(site)
                 alone = len([n for n in sites if n not in {"saved_tensors", "needs_input_grad"}]) == 1
                 saves = (ctx.address, "saved_tensors") in self.machine.cells
-                direct = all(getattr(atom, "address", None) in held for atom in atoms(value))
                 self.machine.emit(
-                    FunctionHolds(
-                        site, self.machine.where(), name, role, plain=alone and not saves, direct=direct
-                    )
+                    FunctionHolds(site, self.machine.where(), name, role, plain=alone and not saves)
                 )
 
     def _tensors(self, value: Value, depth: int = 0) -> set[int]:

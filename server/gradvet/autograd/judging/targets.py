@@ -83,7 +83,11 @@ class Targets:
         stated = {getattr(event.node, "lineno", 0) for event in m.events if type(event) is StopCrossed}
         followers = list(self._followers(frozenset(self.flow.stepped))) if self.flow.all_known else []
         for found in (*followers, *self.found.values()):
-            if getattr(found.node, "lineno", 0) in stated or found.node in told or (found.source is not None and found.source in told):
+            if (
+                getattr(found.node, "lineno", 0) in stated
+                or found.node in told
+                or (found.source is not None and found.source in told)
+            ):
                 continue
             told |= {found.node} | ({found.source} if found.source is not None else set())
             reached = any(leaf & ~1 in self.flow.owned for leaf in found.leaves)

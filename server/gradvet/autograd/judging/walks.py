@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from gradvet.autograd.events import GraphFreed, LeafChanged, SavedChanged, StateCarried
+from gradvet.autograd.events import GraphFreed, LeafChanged, SavedChanged, StateCarried, ViewChanged
 from gradvet.autograd.graph import changed_key, held_tensors, node_key, reachable, surely_reached
 from gradvet.autograd.knowledge.lookup import load
 from gradvet.autograd.library.operations import ALONE, saving
@@ -61,6 +61,7 @@ class Walks:
     attributes: dict[tuple[int, str], tuple[ast.AST, Calls]] = field(default_factory=dict)
     told: set[object] = field(default_factory=set)
     reads: dict[ast.AST, set[str]] = field(default_factory=dict)
+    saved_by: dict[int, set[int]] = field(default_factory=dict)
     revived: dict[int, tuple[Carrier, ...]] = field(default_factory=dict)
 
     # -- changes
@@ -141,6 +142,14 @@ class Walks:
         state_here = state._replace(assumes=assumes)
         m.emit(LeafChanged(site, m.where(), state_here, leaf, target, how, leaf is not state, asks))
 
+    def view_changed(self, site: ast.AST, state: Tensor, target: ast.expr | None, how: str) -> None:
+        """A view that must not be changed in place is."""
+        m = self.machine
+        again = (target, "view") in self.told
+        self.told.add((site, "view"))
+        if not again:
+            m.emit(ViewChanged(site, m.where(), state, target, how))
+
     def _records(self) -> bool:
         """Whether a function with callers elsewhere is surely meant to record: it is a forward, or runs a backward."""
         m = self.machine
@@ -199,6 +208,8 @@ class Walks:
         It is noted here, since one address stands for all steps of an earlier iteration, and later
         it is not known any more which of them are freed.
         """
+        for storage in node.saved:
+            self.saved_by.setdefault(storage & ~1, set()).add(address & ~1)
         queue = list(node.sure) if self.carriers and self.freed_by else []
         carried: list[Carrier] = []
         for at in queue[:MOST_ITEMS]:
@@ -364,6 +375,8 @@ class Walks:
             words = ast.unparse(target) if target is not None else f"self.{next(iter(keys))[1]}"
             m.emit(StateCarried(place, calls, root, (words,), site, (), (), kept))
             return
+        if any(c.node is not None and _detach_dropped(c.node, key[1]) for key, c in keys.items()):
+            return  # that the result of `detach()` is dropped is told already
         bound = {key[1]: _last_binding(c.node, key[1]) for key, c in keys.items() if c.node is not None}
         places = {name: place for name, place in bound.items() if place is not None}
         ordered = sorted(places, key=lambda name: (places[name].lineno, places[name].col_offset))
@@ -384,6 +397,16 @@ def _in_frame_of(calls: Calls, site: ast.AST, made: Calls) -> tuple[ast.AST, Cal
     while common < min(len(calls), len(made)) and calls[common] is made[common]:
         common += 1
     return (made[common], made[:common]) if common < len(made) else (site, made)
+
+
+def _detach_dropped(loop: ast.AST, name: str) -> bool:
+    """Whether a loop holds the statement `name.detach()`."""
+    for node in ast.walk(loop):
+        match node:
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=own), attr="detach"))):
+                if own == name:
+                    return True
+    return False
 
 
 def _stands_in(site: ast.AST, carried: Iterable[Carrier]) -> bool:

@@ -11,6 +11,7 @@ from gradvet.autograd.library import forgotten
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import (
     ANY_FN,
+    EXPANDED,
     FLOAT,
     GRAD,
     INFERENCE,
@@ -18,7 +19,11 @@ from gradvet.autograd.memory.domain import (
     MAYBE,
     NO,
     NO_FN,
+    NO_GRAD,
     NOTHING,
+    ONE_OF_MANY,
+    ORDINARY,
+    UNRECORDED,
     YES,
     Node,
     Origin,
@@ -245,7 +250,7 @@ def mutate(
 ALONE = frozenset({"the caller, which is not in this file, leaves grad mode on"})
 Carried = tuple[int, list[Operand]]
 Places = Mapping[str, int]
-"""The addresses of what an op makes, by the index of the output."""
+"""The addresses of what an op makes, by where each output stands in the result."""
 
 
 def results(
@@ -267,7 +272,7 @@ def results(
     if ret == "str":
         return Text()
     found = carried(op, inputs) if through is None else through
-    places = {str(at): m.address(site, f"out{tag}{at}") for at in range(len(op.out))}
+    places = {out.at: m.address(site, f"out{tag}{at}") for at, out in enumerate(op.out)}
     made = [_output(m, site, op, at, inputs, words, places, found) for at in range(len(op.out))]
     _share_node(m, made)
     if op.out and ret == "tensor":
@@ -418,7 +423,7 @@ def _output(
     granted = in_mode(m, granted)
     if op.no_grad_inside:
         granted = NO
-    address = places[str(at)]
+    address = places[out.at]
     state = computed(m, site, address, words, out.fn, granted, through, inputs, dtype, op, out, places=places)
     if out.view != "never" and shared:
         state = _as_view(m, state, shared[0].state, out, words, site)
@@ -568,7 +573,7 @@ def changed_storage(m: Machine, storage: int, *, certain: bool) -> None:
 def _saved(m: Machine, places: Places, op: Op | None, inputs: Inputs) -> tuple[frozenset[int], int]:
     """The storages that this op keeps for backward, and whether it keeps anything.
 
-    `places` are the storages of its outputs, by their index: `max(dim)` keeps its indices and not its values.
+    `places` are the storages of its outputs, by their place: `max(dim)` keeps its indices and not its values.
     """
     if op is None:
         return frozenset(), YES
@@ -592,12 +597,29 @@ def _saved(m: Machine, places: Places, op: Op | None, inputs: Inputs) -> tuple[f
     return frozenset(saved), YES if saved else keeps
 
 
+def _view_made(m: Machine, base: Tensor, out: Output) -> int:
+    """How a view of this base is made: as one of many, without recording, or both as its base was and as any view."""
+    if out.fn == ("ExpandBackward0",):
+        return EXPANDED
+    if base.view & YES and not base.made_as & (ORDINARY | EXPANDED):
+        return base.made_as
+    if m.mode == GRAD:
+        own = ONE_OF_MANY if out.many else ORDINARY
+    elif m.mode == NO_GRAD:
+        own = UNRECORDED
+    else:
+        own = ORDINARY | ONE_OF_MANY | UNRECORDED
+    return own if base.made_as == ORDINARY else own | base.made_as & ~EXPANDED
+
+
 def _as_view(m: Machine, state: Tensor, base: Tensor, out: Output, words: str, site: ast.AST) -> Tensor:
     """The state of an output that is, or may be, a view of a tensor."""
     view = _TRUTH[out.view]
     storage = base.storage if out.share == "always" or view == YES else base.storage | state.storage
     if base.inference & YES and view & YES:
         view = NO if base.inference == YES else MAYBE  # autograd does not track views of inference tensors
+    if view & YES:
+        state = state._replace(made_as=_view_made(m, base, out) | (ORDINARY if view != YES else 0))
     sure = out.share == "always" or out.view == "always"
     inference = base.inference if sure else state.inference | base.inference
     state = state._replace(storage=storage, view=view, alias=base.alias, inference=inference)
@@ -613,6 +635,26 @@ def _as_view(m: Machine, state: Tensor, base: Tensor, out: Output, words: str, s
         leaves=NOTHING,
         dtype=base.dtype,
     )
+
+
+def _own_places(state: Tensor, op: Op | None) -> Places:
+    """Where an op that works in place makes its result: in the tensor itself, wherever that stands in the result."""
+    if op is None or len(state.storage) != 1:
+        return {}
+    return dict.fromkeys((entry.operand for entry in op.saves_out), next(iter(state.storage)))
+
+
+def _take_cuts(
+    m: Machine, site: ast.AST, target: Value, before: Tensor, words: str, others: tuple[Operand, ...]
+) -> None:
+    """A change that leaves no graph takes over the cuts of what is written, and is one when grad mode is off."""
+    lost = [o.state for o in others if o.state.requires_grad & YES]
+    cuts = frozenset[int]().union(before.cuts, *(o.state.cuts for o in others))
+    if lost and not m.mode & GRAD:
+        behind = frozenset().union(*(s.leaves for s in lost))
+        cuts |= {m.cut("no_grad", words, site, behind, NOTHING)}
+    if cuts != before.cuts:
+        m.update(target, lambda t: t._replace(cuts=t.cuts | cuts) if type(t) is Tensor else t)
 
 
 def edit(
@@ -641,7 +683,10 @@ def edit(
             asked = any(o.state.requires_grad & YES and o.state.leaves for o in others)
             m.judge.walks.leaf_changed(site, before, leaf, target, words, asks=asked)
         return  # torch raises; the tensor stays what it was
-    if m.judge is not None:
+    if _is_barred(m, before, words, others):
+        if m.judge is not None:
+            m.judge.walks.view_changed(site, before, target, words)
+    elif m.judge is not None:
         m.judge.edited(site, before, target, words)
         m.judge.written(site, before, [operand.state for operand in others], words)
         m.judge.walks.changed(site, target_value, before, target, words, maker)
@@ -656,13 +701,7 @@ def edit(
     if op is not None:
         asks = [o for o in asks if o.parameter in op.grad_from]
     if before.dtype == INTEGER or not (asks or before.requires_grad & YES):
-        lost = [o.state for o in others if o.state.requires_grad & YES]
-        cuts = frozenset[int]().union(before.cuts, *(o.state.cuts for o in others))
-        if lost and not m.mode & GRAD:
-            behind = frozenset().union(*(s.leaves for s in lost))
-            cuts |= {m.cut("no_grad", words, site, behind, NOTHING)}
-        if cuts != before.cuts:
-            m.update(target_value, lambda t: t._replace(cuts=t.cuts | cuts) if type(t) is Tensor else t)
+        _take_cuts(m, site, target_value, before, words, others)
         return
     if not m.mode & GRAD:
         changed_unseen(m, target_value)
@@ -679,8 +718,7 @@ def edit(
         assumes |= operand.state.assumes
     names: frozenset[str | None] = frozenset(fn) or frozenset({ANY_FN})
     own = Operand(parameter, target_value, before)
-    own_place = {"0": next(iter(before.storage))} if len(before.storage) == 1 else {}
-    saved, keeps = _saved(m, own_place, op, Inputs({}, (own, *others), ()))
+    saved, keeps = _saved(m, _own_places(before, op), op, Inputs({}, (own, *others), ()))
     add_node(m, address, words, site, [before, *(o.state for o in asks)], saved, keeps)
     if m.judge is not None:
         m.judge.flow.changed(address, words, site, (own, *others))
@@ -710,17 +748,37 @@ def edit(
     _reach_aliases(m, before, _all_refs(target_value), change)
 
 
+_ELEMENTWISE = frozenset({
+    "+=", "-=", "*=", "/=", "**=", "add_()", "sub_()", "mul_()", "div_()", "clamp_()", "relu_()", "sigmoid_()", "tanh_()",
+    "exp_()", "neg_()", "sqrt_()", "abs_()", "copy_()", "normal_()", "uniform_()",
+})  # fmt: skip
+"""Ops that refuse an expanded tensor (measured; `fill_`, `zero_` and `masked_fill_` do not)."""
+
+
+def _is_barred(m: Machine, state: Tensor, words: str, others: tuple[Operand, ...]) -> bool:
+    """Whether torch must refuse a change in place of this view."""
+    if state.view != YES:
+        return False
+    if state.made_as == EXPANDED:
+        return words in _ELEMENTWISE
+    asks = state.requires_grad == YES or any(o.state.requires_grad == YES for o in others)
+    return m.mode == GRAD and asks and state.made_as in {ONE_OF_MANY, UNRECORDED, ONE_OF_MANY | UNRECORDED}
+
+
 def leaf_behind(m: Machine, state: Tensor) -> Tensor | None:
     """The leaf that requires grad and is this tensor, or the base of which it is a view; None if it may be neither."""
     if state.is_leaf == YES and state.view == NO:
         return state if state.alias is None else None
-    if state.view != YES or len(state.storage) != 1:
+    if state.view != YES:
         return None
-    for address, other in tracked_together(m, state):
-        base = other.view == NO and other.is_leaf == YES and other.requires_grad == YES
-        if base and address in state.leaves and len(state.leaves) == 1:
-            return other
-    return None
+    bases = {
+        place: other
+        for address, other in tracked_together(m, state)
+        if other.view == NO and other.is_leaf == YES and other.requires_grad == YES
+        for place in (other.storage if len(other.storage) == 1 and address in state.leaves else ())
+    }
+    known = state.storage and bases.keys() == state.storage and len(state.leaves) == len(bases)
+    return bases[min(bases)] if known else None
 
 
 def changed_unseen(m: Machine, value: Value) -> None:
@@ -782,7 +840,7 @@ def savers(m: Machine, state: Tensor) -> list[int]:
 def saving(m: Machine, storage: int) -> list[tuple[int, Node]]:
     """The nodes, by address, that saved a storage."""
     found = []
-    for at in sorted(m.saved_by.get(storage & ~1, ())):
+    for at in sorted(m.judge.walks.saved_by.get(storage & ~1, ())) if m.judge is not None else ():
         for address in (at, at | 1):
             node = m.cells.get(node_key(address))
             if type(node) is Node and storage in node.saved:

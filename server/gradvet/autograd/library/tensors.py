@@ -462,6 +462,8 @@ def _detach(m: Machine, receiver: Value, state: Tensor, call: MethodCall) -> Val
 
 @method("detach_")
 def _detach_in_place(m: Machine, receiver: Value, state: Tensor, call: MethodCall) -> Value:
+    if state.view == YES and m.judge is not None:
+        m.judge.walks.view_changed(call.node, state, call.receiver_node, "detach_()")
     cuts = state.cuts
     if state.requires_grad & YES:
         cuts |= {m.cut("detach", "detach_()", call.node, state.leaves, state.nodes, cuts)}

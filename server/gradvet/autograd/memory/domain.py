@@ -22,6 +22,12 @@ FLOAT = 1
 INTEGER = 2
 ANY_DTYPE = FLOAT | INTEGER
 
+# How a view came to be, as far as torch asks when it is changed in place.
+ORDINARY = 1
+ONE_OF_MANY = 2
+UNRECORDED = 4
+EXPANDED = 8
+
 ANY_FN = "*"
 """Stands for any grad_fn in a set of names."""
 
@@ -79,7 +85,8 @@ class Tensor(NamedTuple):
     `storage`: allocations it may share. `nodes`: graph nodes that may have made it. `leaves`: the
     leaves that a gradient from here would reach. `cuts`: where a path to a leaf was stopped on the
     way here. `assumes`: what has to be true of the unknown parts of the program. `loose`: known
-    only as "what a module gave", so it may be a tuple or a dict of tensors.
+    only as "what a module gave", so it may be a tuple or a dict of tensors. `made_as`: how a view came
+    to be, for those who want to change it in place.
     """
 
     requires_grad: int = NO
@@ -98,6 +105,7 @@ class Tensor(NamedTuple):
     loose: bool = False
     parameter: int = NO
     dead: frozenset[int] = NOTHING
+    made_as: int = ORDINARY
 
     def describe(self) -> str:
         """One line in torch's words."""
@@ -134,6 +142,7 @@ def join_tensors(a: Tensor, b: Tensor) -> Tensor:
         a.loose or b.loose,
         a.parameter | b.parameter,
         a.dead if a.dead is b.dead else a.dead | b.dead,
+        a.made_as | b.made_as,
     )
     return a if joined == a else joined
 
