@@ -16,6 +16,8 @@ _STOPPED = {
     "rewrap": "{name} makes a new tensor without the graph",
     "numpy": "left torch here",
     "sample": "`.sample()` has no gradient",
+    "checkpoint": "{name} gives no graph, since nothing that it is given requires grad",
+    "collective": "{name} copies values between processes, and no graph",
     "grad": "{name} without `create_graph` gives plain numbers",
 }
 

@@ -12,7 +12,9 @@ class CutNotes:
 
     `forced` are such leaves with the cut that stands for them; `flagged` unknown things whose
     `requires_grad` was set, and where; `wanted` leaves whose gradient is read; `roots` backwards that
-    reach nothing but forced leaves, `alone` those from such a leaf itself. `no_backward` are ops that
+    reach nothing but forced leaves, `alone` those from such a leaf itself. `leaves_of` are the leaves that each
+    backward reached; `scored` the cuts whose result was given to a `log_prob`, `fed` those whose result was
+    given to a module, `gathered` those of collectives. `no_backward` are ops that
     torch records and cannot run backward, `raising` those that a backward came to.
     """
 
@@ -21,6 +23,10 @@ class CutNotes:
     wanted: set[int] = field(default_factory=set)
     roots: dict[int, tuple[ast.AST, frozenset[int]]] = field(default_factory=dict)
     alone: set[ast.AST] = field(default_factory=set)
+    leaves_of: dict[ast.AST, set[int]] = field(default_factory=dict)
+    scored: set[int] = field(default_factory=set)
+    fed: set[int] = field(default_factory=set)
+    gathered: set[int] = field(default_factory=set)
     no_backward: set[ast.AST] = field(default_factory=set)
     raising: dict[ast.AST, ast.AST] = field(default_factory=dict)
 

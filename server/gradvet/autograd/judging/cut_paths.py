@@ -12,7 +12,7 @@ from gradvet.autograd.memory.values import Instance, Layer, Ref
 Parents = dict[ast.AST, ast.AST]
 
 KINDS = (
-    "forced", "rewrap", "item", "numpy", "grad", "sample", "checkpoint", "collective",
+    "forced", "rewrap", "item", "numpy", "grad", "checkpoint", "collective", "sample",
     "data", "detach", "no_grad", "nondiff", "zero",
 )  # fmt: skip
 """The kinds of cuts, those first that are seldom meant: where several hide a leaf, one of them is told."""
@@ -23,6 +23,7 @@ def cut_paths(m: Machine, judge: Judge, parents: Parents) -> None:
     told = _hacks(m, judge, parents)
     told |= _lost_leaves(m, judge, parents, told)
     _dead_terms(m, judge, parents, told)
+    _side_ways(m, judge, parents, told)
     for node, loss in judge.cut_notes.raising.items():
         m.emit(NoBackward(node, m.calls_of.get(node, ()), loss))
 
@@ -83,6 +84,25 @@ def _dead_terms(m: Machine, judge: Judge, parents: Parents, told: set[int]) -> N
             continue
         told |= {number, *(info.upstream if info.kind == "forced" else ())}
         _tell(m, judge, parents, number, loss, info.leaves & trained, term=True)
+
+
+def _side_ways(m: Machine, judge: Judge, parents: Parents, told: set[int]) -> None:
+    """Ways to a loss that nobody means to cut, though a gradient comes to the same leaves by others."""
+    notes = judge.cut_notes
+    for loss, cuts in judge.cuts_of.items():
+        reached = {leaf & ~1 for leaf in notes.leaves_of[loss]}
+        for number in sorted(cuts - told):
+            info = m.cuts[number]
+            hidden = {leaf for leaf in info.leaves if _trains(m, leaf)}
+            if info.kind == "sample":
+                # What is scored by its probability is drawn on purpose; what a module goes on with is not.
+                meant = number in notes.scored or number not in notes.fed or info.form != "rsample"
+                hidden = set() if meant else {leaf for leaf in hidden if leaf & ~1 in reached}
+            elif info.kind not in ("checkpoint", "collective"):
+                continue
+            if hidden:
+                told.add(number)
+                _tell(m, judge, parents, number, loss, hidden)
 
 
 def _tell(

@@ -283,6 +283,7 @@ class Judge:
             self.pending, self.stepping = {}, False
         self.pending[site] = None
         self.cuts_of.setdefault(site, set()).update(cuts)
+        self.cut_notes.leaves_of.setdefault(site, set()).update(leaves)
 
     def walked(self, site: ast.AST, root: Tensor, *, certain: bool) -> None:
         """A backward runs from a root; the graph is still as it was built."""

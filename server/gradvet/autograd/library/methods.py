@@ -412,6 +412,12 @@ def _array(m: Machine, ref: Ref, content: Array, name: str, call: Call) -> Value
     return arrays.fresh(m, call.node, content.cuts, name)
 
 
+def _samples(m: Machine, call: Call) -> frozenset[int]:
+    """The cuts of samples that a call is given."""
+    cuts = [state.cuts for value in call.all_values() for _, state in m.tensors(value) if state.cuts]
+    return frozenset(c for c in frozenset[int]().union(*cuts) if m.cuts[c].kind == "sample")
+
+
 def _distribution(m: Machine, ref: Ref, content: Distribution, name: str, call: Call) -> Value:
     known = load().distribution(content.name)
     result = known.results.get(name) if known is not None else None
@@ -422,7 +428,9 @@ def _distribution(m: Machine, ref: Ref, content: Distribution, name: str, call: 
             for _, state in held_tensors(m, value):
                 cuts |= state.cuts
                 if state.requires_grad & YES:
-                    cuts |= {m.cut("sample", "sample()", call.node, state.leaves, state.nodes, cuts)}
+                    number = m.cut("sample", "sample()", call.node, state.leaves, state.nodes, cuts)
+                    m.cuts[number].form = "rsample" if known is not None and known.has_rsample else ""
+                    cuts |= {number}
         integer = known is not None and known.sample_dtype != "float"
         made = tensor_like(
             m, call.node, "sample()", dtype=2 if integer else FLOAT, view=MAYBE, inference=made_in(m)
@@ -431,6 +439,8 @@ def _distribution(m: Machine, ref: Ref, content: Distribution, name: str, call: 
         return made
     if name in ("log_prob", "cdf", "icdf", "rsample", "entropy", "perplexity"):
         given = [*inputs, *call.args] if name in ("log_prob", "cdf", "icdf") else inputs
+        if name == "log_prob" and m.judge is not None:
+            m.judge.cut_notes.scored |= _samples(m, call)
         made = combined(m, call.node, f"{name}()", given)
         m.update(made, lambda t: t._replace(view=MAYBE) if type(t) is Tensor else t)
         return made
@@ -540,6 +550,7 @@ def call_object(m: Machine, ref: Ref, call: Call) -> Value:
     content = m.cells.get(ref.address)
     if m.judge is not None and type(content) in (Layer, Instance):
         m.judge.called_under(m.mode_place(), ref, call.node)
+        m.judge.cut_notes.fed |= _samples(m, call)
     match content:
         case Layer():
             value = hooks.around(m, ref, call, lambda given: layers.call_layer(m, ref, content, given))

@@ -495,6 +495,8 @@ def computed(
             inference=inference,
             assumes=assumes,
         )
+    if words in _TOGETHER and m.judge is not None:
+        cuts -= m.judge.cut_notes.gathered  # the own tensor was put back among the copies
     names: frozenset[str | None] = frozenset(fn) or frozenset({ANY_FN})
     saved, keeps = _saved(m, places or {"0": address}, op, inputs)
     saved |= also_saved
@@ -529,6 +531,9 @@ def computed(
 
 _LINEAR = frozenset({"+", "-", "+=", "-=", "*", "/", "*=", "/=", "neg", "mean()", "sum()", "add()", "sub()"})
 _ADDING = frozenset({"+", "-", "+=", "-=", "add()", "sub()"})
+
+
+_TOGETHER = frozenset({"cat()", "stack()", "concat()", "concatenate()"})
 
 
 def _dead(m: Machine, words: str, inputs: Inputs) -> frozenset[int]:

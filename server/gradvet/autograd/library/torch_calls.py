@@ -416,12 +416,20 @@ def _checkpoint(m: Machine, name: str, call: Call) -> Value:
     granted = YES if any(s.requires_grad == YES for s in asked) else MAYBE
     if all(s.requires_grad == NO for s in asked):
         granted = NO
+    cuts = NOTHING
+    unknown = any(type(m.cells.get(getattr(v, "address", -1))) is Opaque for v in inner.all_values())
+    made = held_tensors(m, value)
+    behind = frozenset[int]().union(*(state.leaves for _, state in made))
+    if granted == NO and before == GRAD and behind and not unknown:
+        nodes = frozenset[int]().union(*(state.nodes for _, state in made))
+        cuts = frozenset({m.cut("checkpoint", "checkpoint()", call.node, behind, nodes)})
 
     def change(t: object) -> object:
         if type(t) is not Tensor:
             return t
         if granted == NO or before != GRAD:
-            return t._replace(requires_grad=NO, is_leaf=YES, grad_fn=NO_FN, nodes=NOTHING, leaves=NOTHING)
+            bare = t._replace(requires_grad=NO, is_leaf=YES, grad_fn=NO_FN, nodes=NOTHING, leaves=NOTHING)
+            return bare._replace(cuts=t.cuts | cuts)
         return t._replace(
             requires_grad=granted,
             is_leaf=NO if granted == YES else MAYBE,
