@@ -41,6 +41,18 @@ class Unregistered(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class OptimizerMisses(Event):
+    """Parameters that a backward reaches came to a module after this optimizer had taken its parameters.
+
+    `leaves` are their names, `place` is where they are made; `late` is whether they were there, frozen.
+    """
+
+    leaves: tuple[str, ...]
+    place: ast.AST | None
+    late: bool
+
+
+@dataclass(frozen=True, slots=True)
 class NonLeafOptimized(Event):
     """An optimizer is given a tensor that was computed; `certain` is False where that depends on a device.
 

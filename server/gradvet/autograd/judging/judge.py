@@ -16,6 +16,7 @@ from gradvet.autograd.judging.functions import FunctionNotes
 from gradvet.autograd.judging.leaf_notes import LeafNotes
 from gradvet.autograd.judging.mode_left import ModeNotes
 from gradvet.autograd.judging.numpy_alias import NumpyNotes
+from gradvet.autograd.judging.optimizer_notes import OptimizerNotes
 from gradvet.autograd.judging.protocol import Protocol
 from gradvet.autograd.judging.registration import Registration
 from gradvet.autograd.judging.snapshots import SnapshotNotes
@@ -171,6 +172,7 @@ class Judge:
     arrays: NumpyNotes = field(init=False)
     leaves: LeafNotes = field(init=False)
     registration: Registration = field(init=False)
+    given: OptimizerNotes = field(init=False)
     walks: Walks = field(init=False)
     snapshots: SnapshotNotes = field(init=False)
     modes: ModeNotes = field(init=False)
@@ -189,6 +191,7 @@ class Judge:
         self.functions = FunctionNotes(self.machine)
         self.leaves = LeafNotes(self.machine)
         self.registration = Registration(self.machine)
+        self.given = OptimizerNotes(self.machine)
         self.snapshots = SnapshotNotes(self.machine)
         self.modes = ModeNotes(self.machine)
         self.escapes = EscapeNotes(self.machine)
@@ -203,6 +206,7 @@ class Judge:
         self.targets.conclude()
         self.protocol.conclude()
         if not self.machine.cut_short:
+            self.given.conclude(self.optimizers, self.reached_leaves, self.cut_notes.forced)
             self.registration.conclude(self.optimizers, self.reached_leaves, self.cut_notes.wanted)
         if self.escapes.stops or self.escapes.made:
             self.escapes.conclude(module.parents)
@@ -322,6 +326,7 @@ class Judge:
         self.protocol.made(ref, content)
         if len(self.optimizers) > MOST_NAMED_OPTIMIZERS:
             return
+        self.given.made(content, site)
         m = self.machine
         named = [(key, value) for key, value in m.cells.items() if type(value) is Ref and type(key) is tuple]
         for key, value in named:

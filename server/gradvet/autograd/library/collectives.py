@@ -38,6 +38,4 @@ def _filled(content: object, cuts: frozenset[int], *, records: bool) -> object:
     content = content._replace(cuts=content.cuts | cuts)
     if not records:
         return content
-    return content._replace(
-        requires_grad=MAYBE, is_leaf=MAYBE, grad_fn=content.grad_fn | {ANY_FN}
-    )
+    return content._replace(requires_grad=MAYBE, is_leaf=MAYBE, grad_fn=content.grad_fn | {ANY_FN})

@@ -34,7 +34,7 @@ from gradvet.autograd.python.calls import Call, call_value
 from gradvet.autograd.python.control import fork, is_none, narrow, truth
 from gradvet.autograd.python.names import bind, builds_modules, lookup
 from gradvet.autograd.python.objects import assign, element_of, get_attribute, get_item, items_of
-from gradvet.autograd.python.operators import binary, compare, same_class, unary
+from gradvet.autograd.python.operators import LONGEST_TEXT, binary, compare, same_class, unary
 
 MOST_TUPLES_DEEP = 5
 
@@ -284,10 +284,19 @@ def _dict(m: Machine, node: ast.Dict) -> Value:
 
 @evaluates(ast.JoinedStr)
 def _joined(m: Machine, node: ast.JoinedStr) -> Value:
+    """An f-string; its text is known when all its parts are plain words and whole numbers: the name of an attribute."""
+    words: list[str] = []
     for part in node.values:
-        if isinstance(part, ast.FormattedValue):
-            forgotten.used(m, m.eval(part.value), part.value, "shown")
-    return Text()
+        if isinstance(part, ast.Constant):
+            words.append(str(part.value))
+        elif isinstance(part, ast.FormattedValue):
+            value = m.eval(part.value)
+            forgotten.used(m, value, part.value, "shown")
+            plain = type(value) is Const and value.kind in ("str", "int")
+            if plain and part.conversion == NO_CONVERSION and part.format_spec is None:
+                words.append(str(value.value))
+    text = "".join(words)
+    return const(text) if len(words) == len(node.values) and len(text) <= LONGEST_TEXT else Text()
 
 
 @evaluates(ast.Lambda)
@@ -391,6 +400,8 @@ def _dict_comprehension(m: Machine, node: ast.DictComp) -> Value:
     return m.new(node, Dict((), pair.items[1], pair.items[0]))
 
 
+NO_CONVERSION = -1
+"""What `ast` writes for an f-string's part without `!r` or its kin."""
 MOST_UNROLLED = 8
 MOST_MEMBERS = 60  # `Machine.numbered` has place for so many
 

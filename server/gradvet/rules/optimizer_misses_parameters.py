@@ -1,0 +1,21 @@
+"""An optimizer was built before the parameters that it should move were there, or before they were to train."""
+
+from collections.abc import Iterator
+
+from gradvet.autograd.events_leaf import OptimizerMisses
+from gradvet.finding import Finding, Note, Severity, called_from, code, named
+from gradvet.rules import rule
+
+
+@rule(OptimizerMisses, family="cut", severity=Severity.ERROR)
+def check(event: OptimizerMisses) -> Iterator[Finding]:
+    """Report an optimizer that took the parameters of a module too early."""
+    when = "were still frozen" if event.late else "were not there yet"
+    notes = (
+        () if event.place is None else (Note("made", f"here, afterwards: {code(event.place)}", event.place),)
+    )
+    yield Finding(
+        event.node,
+        f"when this optimizer was built, {named(event.leaves)} {when}: backward fills their gradients and no step uses them",
+        (*notes, *called_from(event.calls)),
+    )
