@@ -31,3 +31,17 @@ class ModuleFlag(Event):
     subject: ast.expr | None
     flag: bool | None
     evidence: ast.AST | None
+
+
+@dataclass(frozen=True, slots=True)
+class NonScalarBackward(Event):
+    """`backward()` without a gradient, from a tensor that has more than one element.
+
+    `source` is the root's expression, `made` the call that gives an element for each sample and more, `surely`
+    whether that is so for every size of the data.
+    """
+
+    source: ast.expr | None
+    made: ast.AST | None
+    surely: bool
+    assumed: bool

@@ -4,7 +4,10 @@ import ast
 from dataclasses import dataclass, field
 
 from gradvet.autograd.events_call import NotCalled
+from gradvet.autograd.events_flag import NonScalarBackward
+from gradvet.autograd.judging.counts import MANY, SURELY_MANY, count_of
 from gradvet.autograd.machine import Machine
+from gradvet.autograd.memory.domain import Tensor
 
 
 @dataclass(slots=True)
@@ -23,8 +26,30 @@ class CallNotes:
         """A method was called elsewhere than where it was named."""
         self.called.add(named)
 
+    def backward_from(self, site: ast.AST, root: Tensor) -> None:
+        """`backward()` of a root: without a gradient it has to be of one element."""
+        m = self.machine
+        source = _root_without_gradient(site)
+        if source is None:
+            return
+        count, made = count_of(m, root)
+        if count in (MANY, SURELY_MANY):
+            m.emit(NonScalarBackward(site, m.where(), source, made, count == SURELY_MANY, bool(root.assumes)))
+
     def conclude(self) -> None:
         """Tell those that nobody called."""
         for node, event in self.waiting.items():
             if node not in self.called:
                 self.machine.emit(event)
+
+
+def _root_without_gradient(site: ast.AST) -> ast.expr | None:
+    """What a call of `backward()`, or of `autograd.grad`, starts from when it is given no gradient to start with."""
+    match site:
+        case ast.Call(ast.Attribute(root, "backward"), [], keywords):
+            return None if any(k.arg in ("gradient", None) for k in keywords) else root
+        case ast.Call(ast.Attribute(ast.Name(), "backward"), [root], []) | ast.Call(
+            ast.Attribute(ast.Attribute(), "backward"), [root], []
+        ):
+            return root if not isinstance(root, (ast.List, ast.Tuple)) else None
+    return None

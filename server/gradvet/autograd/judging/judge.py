@@ -293,6 +293,7 @@ class Judge:
         """A backward runs from a root; the graph is still as it was built."""
         self.targets.look(self.flow.backward(site, root))
         self.protocol.backward(site, root, certain=certain)
+        self.calls.backward_from(site, root)
 
     def written(self, site: ast.AST, state: Tensor, operands: list[Tensor], words: str) -> None:
         """A tensor was changed in place, from these."""

@@ -400,7 +400,21 @@ def call_layer(m: Machine, ref: Ref, content: Layer, call: Call) -> Value:
     elif "none" in op.forms:
         op = dropping(op, op, options.get("p"))
     truth, through = carried(op, inputs)
-    return results(m, call.node, op, inputs, content.name.rpartition(".")[2], "", (truth, through))
+    value = results(m, call.node, op, inputs, content.name.rpartition(".")[2], "", (truth, through))
+    if "reduction" in options or "reduce" in options:
+        told = options.get("reduction")
+        if type(value) is Ref and (type(told) is not Const or told.value == "none"):
+            m.store.set(each_key(value.address), EACH if type(told) is Const else 0)
+    return value
+
+
+EACH = 1
+"""What a loss gives that is not reduced: one element for each sample."""
+
+
+def each_key(address: int) -> tuple[int, str]:
+    """The cell of a loss that is, or may be, not reduced."""
+    return (address, "#each")
 
 
 def _chain(m: Machine, content: Layer, call: Call) -> Value:
