@@ -8,7 +8,7 @@ import ast
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any
 
 from gradvet.autograd.events import Event
@@ -205,6 +205,7 @@ class Machine:
         self._parents: dict[int, int] = {}
         self._context_of: dict[int, int] = {}
         self._site_of: dict[int, ast.AST] = {}
+        self._joined: dict[Value, tuple[list[Tensor], Tensor]] = {}
         self._next = 2
         self.store.set(MODE, GRAD)
         self.sizes = Ref(self.number())
@@ -420,13 +421,16 @@ class Machine:
             content = self.cells.get(value.address)
             return content if type(content) is Tensor else None
         if kind is Union or kind is Each:
-            joined = None
+            states = []
             for atom in value.atoms if kind is Union else value.refs:
                 state = self.tensor(atom)
                 if state is None:
                     return None
-                joined = state if joined is None else join_tensors(joined, state)
-            return joined
+                states.append(state)
+            known = self._joined.get(value)
+            if known is None or known[0] != states:
+                known = self._joined[value] = (states, reduce(join_tensors, states))
+            return known[1]
         return None
 
     def only(self, value: Value) -> int:

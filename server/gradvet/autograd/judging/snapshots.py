@@ -53,10 +53,16 @@ class SnapshotNotes:
             state = m.cells.get(leaf)
             if type(state) is Tensor:
                 storage |= state.storage
-        for address, content in list(m.cells.items()):
-            if not isinstance(content, (Tensor, Array)) or type(address) is not int:
-                continue
-            if content.alias is None or content.storage.isdisjoint(storage):
+        m.charge(len(m.cells) // 4)
+        aliases = [
+            (address, content)
+            for address, content in m.cells.items()
+            if (type(content) is Tensor or type(content) is Array)
+            and content.alias is not None
+            and type(address) is int
+        ]
+        for address, content in aliases:
+            if content.storage.isdisjoint(storage):
                 continue
             kind = OF_STATE_DICT if self._is_of_state_dict(content.alias) else OF_PARAMETER
             m.rewritten = True

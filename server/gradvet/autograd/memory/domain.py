@@ -5,7 +5,7 @@ interpreter joins them at every statement.
 """
 
 import ast
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 # Truth: the answers that are still possible.
 NO = 1
@@ -121,30 +121,34 @@ class Tensor(NamedTuple):
         return self.requires_grad == YES and self.is_leaf == NO
 
 
+def _joined(a: frozenset[Any], b: frozenset[Any]) -> frozenset[Any]:
+    return a if b is a or b <= a else a | b
+
+
 def join_tensors(a: Tensor, b: Tensor) -> Tensor:
     """The union of two states; `a` itself when it already holds all of `b`."""
     if a is b:
         return a
-    joined = Tensor(
+    joined = (
         a.requires_grad | b.requires_grad,
         a.is_leaf | b.is_leaf,
-        a.grad_fn if a.grad_fn is b.grad_fn else a.grad_fn | b.grad_fn,
+        _joined(a.grad_fn, b.grad_fn),
         a.dtype | b.dtype,
-        a.storage if a.storage is b.storage else a.storage | b.storage,
+        _joined(a.storage, b.storage),
         a.view | b.view,
         a.inference | b.inference,
-        a.nodes if a.nodes is b.nodes else a.nodes | b.nodes,
-        a.leaves if a.leaves is b.leaves else a.leaves | b.leaves,
-        a.cuts if a.cuts is b.cuts else a.cuts | b.cuts,
+        _joined(a.nodes, b.nodes),
+        _joined(a.leaves, b.leaves),
+        _joined(a.cuts, b.cuts),
         a.alias or b.alias,
         a.origin or b.origin,
-        a.assumes if a.assumes is b.assumes else a.assumes | b.assumes,
+        _joined(a.assumes, b.assumes),
         a.loose or b.loose,
         a.parameter | b.parameter,
-        a.dead if a.dead is b.dead else a.dead | b.dead,
+        _joined(a.dead, b.dead),
         a.made_as | b.made_as,
     )
-    return a if joined == a else joined
+    return a if joined == a else Tensor._make(joined)
 
 
 ANYTHING = Tensor(

@@ -39,9 +39,6 @@ from gradvet.autograd.python.operators import LONGEST_TEXT, binary, compare, sam
 MOST_TUPLES_DEEP = 5
 
 
-MOST_TUPLES_DEEP = 5
-
-
 def evaluates(*kinds: type) -> Callable[[Callable[[Machine, Any], Value]], Callable[[Machine, Any], Value]]:
     """Register what these kinds of expression mean."""
 
