@@ -283,3 +283,14 @@ class ViewChanged(Event):
     tensor: Tensor
     target: ast.expr | None
     how: str
+
+
+@dataclass(frozen=True, slots=True)
+class RetainUnneeded(Event):
+    """`retain_graph=True`, and no other backward goes through that graph.
+
+    `alone` is whether the function has no caller in this file: its arguments might bring a graph with them.
+    """
+
+    root: Tensor
+    alone: bool

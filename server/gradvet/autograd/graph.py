@@ -23,6 +23,8 @@ from gradvet.autograd.memory.values import (
 
 MOST_NODES = 4000
 MOST_DEEP = 6
+UNKNOWN = "?"
+"""The name of the node that made something of which only its backward is known."""
 MOST_ALTERNATIVES = 6
 MOST_BEHIND = 24
 
@@ -410,7 +412,7 @@ def _known_by_backward(m: Machine, atom: Ref, content: Opaque, site: ast.AST) ->
         leaf = Tensor(YES, storage=own, leaves=own, cuts=cuts | {number}, origin=content.origin)
         m.write(atom, leaf)
         return
-    add_node(m, address, "*", site, inputs, keeps=YES, all_known=False)
+    add_node(m, address, UNKNOWN, site, inputs, keeps=YES, all_known=False)
     state = Tensor(
         requires_grad=YES,
         is_leaf=NO,

@@ -447,7 +447,9 @@ class Machine:
         return found
 
     def unknown(self, node: ast.AST, reason: str, inputs: tuple[Value, ...] = (), tag: str = "?") -> Ref:
-        """A new object of which nothing is known yet."""
+        """A new object of which nothing is known yet; what it came from may be used there in any way."""
+        if inputs and self.judge is not None and self.judge.walks.retains.kept:
+            self.judge.walks.retains.handed_over(inputs)
         return self.new(node, Opaque(reason, inputs, Origin(node, reason)), tag)
 
     # -- running

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from gradvet.autograd.events import GraphFreed, LeafChanged, SavedChanged, StateCarried, ViewChanged
 from gradvet.autograd.graph import changed_key, held_tensors, node_key, reachable, surely_reached
+from gradvet.autograd.judging.retains import RetainNotes
 from gradvet.autograd.knowledge.lookup import load
 from gradvet.autograd.library.operations import ALONE, saving
 from gradvet.autograd.library.tensors import in_forward
@@ -63,6 +64,11 @@ class Walks:
     reads: dict[ast.AST, set[str]] = field(default_factory=dict)
     saved_by: dict[int, set[int]] = field(default_factory=dict)
     revived: dict[int, tuple[Carrier, ...]] = field(default_factory=dict)
+    retains: RetainNotes = field(init=False)
+
+    def __post_init__(self) -> None:
+        """What is retained is noted apart."""
+        self.retains = RetainNotes(self.machine)
 
     # -- changes
 
@@ -168,6 +174,7 @@ class Walks:
         """
         m = self.machine
         fresh = loop.allocs if born is None else born
+        self.retains.end_of_pass(fresh)
         for key, value in m.store.delta(loop.base).items():
             if type(key) is not tuple or key[1].startswith("#") or key[1] == "grad":
                 continue
@@ -208,6 +215,7 @@ class Walks:
         It is noted here, since one address stands for all steps of an earlier iteration, and later
         it is not known any more which of them are freed.
         """
+        self.retains.made(address)
         for storage in node.saved:
             self.saved_by.setdefault(storage & ~1, set()).add(address & ~1)
         queue = list(node.sure) if self.carriers and self.freed_by else []
@@ -237,6 +245,7 @@ class Walks:
         self, site: ast.AST, root: Tensor, found: dict[int, Node], sure: list[int], *, keeps: bool
     ) -> None:
         """A backward pass from `root` goes surely through these nodes, nearest first; they are not freed yet."""
+        self.retains.passed(site, root, keeps=keeps)
         gone = [at for at in sure if found[at].gone == YES and found[at].keeps == YES]
         fed = next((self.revived[at & ~1] for at in found if at & ~1 in self.revived), ()) if sure else ()
         if gone:
