@@ -11,7 +11,14 @@ from gradvet.autograd.graph import backward, held_tensors
 from gradvet.autograd.judging.judge import Judge
 from gradvet.autograd.judging.verdicts import conclude
 from gradvet.autograd.knowledge.frameworks import LIGHTNING_BACKWARD, LIGHTNING_NO_GRAD
-from gradvet.autograd.library import collectives, custom_functions, data, methods, torch_calls  # noqa: F401  they register themselves
+from gradvet.autograd.library import (  # noqa: F401  some only register what they know
+    collectives,
+    custom_functions,
+    data,
+    methods,
+    norms,
+    torch_calls,
+)
 from gradvet.autograd.library.layers import as_module
 from gradvet.autograd.machine import MODE, Frame, Loop, Machine, OutOfSteps
 from gradvet.autograd.memory.domain import ANY_FN, GRAD, MAYBE, NO_GRAD, Origin, Tensor

@@ -1,6 +1,7 @@
 """Numpy arrays: which of them share memory, and what writes into them."""
 
 import ast
+from collections.abc import Iterable
 
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import NOTHING
@@ -16,6 +17,127 @@ CHANGES = frozenset({
     "numpy.copyto", "numpy.put", "numpy.place", "numpy.putmask", "numpy.fill_diagonal", "numpy.random.shuffle",
 })  # fmt: skip
 """Functions that change their first argument in place."""
+
+UFUNCS = frozenset(
+    [
+        "abs",
+        "absolute",
+        "arccos",
+        "arccosh",
+        "arcsin",
+        "arcsinh",
+        "arctan",
+        "arctanh",
+        "cbrt",
+        "ceil",
+        "conj",
+        "cos",
+        "cosh",
+        "deg2rad",
+        "degrees",
+        "exp",
+        "exp2",
+        "expm1",
+        "fabs",
+        "floor",
+        "isfinite",
+        "isinf",
+        "isnan",
+        "log",
+        "log10",
+        "log1p",
+        "log2",
+        "logical_not",
+        "negative",
+        "positive",
+        "rad2deg",
+        "radians",
+        "reciprocal",
+        "rint",
+        "sign",
+        "signbit",
+        "sin",
+        "sinh",
+        "sqrt",
+        "square",
+        "tan",
+        "tanh",
+        "trunc",
+    ]
+)
+"""Functions of one argument that go element by element: of a tensor they give a tensor, of a number a number (measured)."""
+REDUCES = frozenset(
+    [
+        "mean",
+        "sum",
+        "max",
+        "min",
+        "std",
+        "var",
+        "median",
+        "prod",
+        "argmax",
+        "argmin",
+        "all",
+        "any",
+        "ptp",
+        "trace",
+        "average",
+        "nanmean",
+        "nansum",
+        "nanmax",
+        "nanmin",
+        "nanstd",
+        "percentile",
+        "quantile",
+        "norm",
+        "amax",
+        "amin",
+        "count_nonzero",
+    ]
+)
+"""Functions and methods that give one number of a whole array when no axis is named."""
+SAMPLES = frozenset(
+    [
+        "rand",
+        "randn",
+        "random",
+        "random_sample",
+        "uniform",
+        "normal",
+        "randint",
+        "integers",
+        "standard_normal",
+        "choice",
+        "beta",
+        "exponential",
+        "poisson",
+    ]
+)
+"""Functions of numpy.random that give one number when no size is named."""
+GENERATORS = frozenset({"numpy.random.default_rng", "numpy.random.RandomState", "numpy.random.Generator"})
+"""What makes an object with the functions of numpy.random."""
+_MOST_PLAIN = {
+    "uniform": 2,
+    "normal": 2,
+    "randint": 2,
+    "integers": 2,
+    "choice": 1,
+    "beta": 2,
+    "exponential": 1,
+    "poisson": 1,
+}
+
+
+def one_number(name: str, args: tuple[Value, ...], words: Iterable[str], *, method: bool = False) -> bool:
+    """Whether a function of numpy, or a method of an array, gives one number and no array."""
+    short = name.rpartition(".")[2]
+    if name.startswith("numpy.random."):
+        return short in SAMPLES and "size" not in words and len(args) <= _MOST_PLAIN.get(short, 0)
+    given = len(args) + method
+    if short in ("percentile", "quantile"):
+        return given <= 2 and "axis" not in words and all(type(a) in (Const, Number) for a in args[-1:])  # noqa: PLR2004
+    return short in REDUCES and given == 1 and not {"axis", "keepdims"} & set(words)
 
 
 def fresh(m: Machine, node: ast.AST, cuts: frozenset[int] = NOTHING, tag: str = "array") -> Ref:

@@ -36,12 +36,24 @@ MOST_SPLITS = 8
 def _loader(m: Machine, name: str, call: Call) -> Value:
     dataset = call.argument(0, "dataset")
     collate = call.argument(6, "collate_fn")
+    _ask_length(m, dataset, call)
     whole = call.argument(1, "batch_size") == NONE and call.keywords.get("batch_sampler") is None
     workers = call.argument(5, "num_workers")
     apart = type(workers) is Const and bool(workers.value)
     kind = f"{'rows' if whole else 'batches'}{' of workers' if apart else ''}"
     parts = (dataset if dataset is not None else Unknown("a dataset"),)
     return m.new(call.node, Data(kind, parts, None if collate == NONE else collate), "loader")
+
+
+def _ask_length(m: Machine, dataset: Value | None, call: Call) -> None:
+    """The sampler asks for the length of a dataset, when it is made and before each round."""
+    content = m.cells.get(getattr(dataset, "address", -1))
+    length = find_in_class(m, content.owner, "__len__") if type(content) is Instance else None
+    if length is not None:
+        call_value(m, Bound(length, dataset), Call(call.node, ()))
+    elif type(content) is Data and content.kind in ("data", "tensors"):
+        for part in content.parts:
+            _ask_length(m, part, call)
 
 
 @handles("torch.utils.data.TensorDataset")
@@ -117,6 +129,7 @@ def element(m: Machine, ref: Value, content: Data, call: Call) -> Value:
         joined = join_all(rows)
         return joined if joined is not None else Unknown("a row of nothing")
     before = m.mode
+    _ask_length(m, content.parts[0], call)
     if content.kind.endswith("of workers"):
         m.store.set(MODE, GRAD)  # a worker is a process of its own, which begins with grad mode on
     with m.numbered(call.node, 33):

@@ -7,15 +7,27 @@ from gradvet.autograd.graph import MOST_DEEP, backward, held_tensors
 from gradvet.autograd.knowledge.frameworks import MODULE_MAKERS
 from gradvet.autograd.knowledge.lookup import load
 from gradvet.autograd.library import arrays, flags, layers, leaves
-from gradvet.autograd.library.operations import edit, perform
+from gradvet.autograd.library.operations import edit, made_in, perform, tensor_like
 from gradvet.autograd.library.optimizers import made, owned_by
 from gradvet.autograd.library.tensors import array_of, numbers_in, to_numpy
 from gradvet.autograd.machine import MODE, Machine
-from gradvet.autograd.memory.domain import FLOAT, GRAD, INFERENCE, MAYBE, NO_FN, NO_GRAD, NOTHING, YES, Tensor
+from gradvet.autograd.memory.domain import (
+    FLOAT,
+    GRAD,
+    INFERENCE,
+    INTEGER,
+    MAYBE,
+    NO_FN,
+    NO_GRAD,
+    NOTHING,
+    YES,
+    Tensor,
+)
 from gradvet.autograd.memory.values import (
     NONE,
     Const,
     Distribution,
+    External,
     Instance,
     Layer,
     Method,
@@ -216,7 +228,18 @@ def _numpy(m: Machine, name: str, call: Call) -> Value:
         return Unknown("the line raises")
     if name in _NUMPY_SCALARS:
         return Number("float", cuts)
+    if name in arrays.GENERATORS:
+        return External("numpy.random")
     if name.startswith("numpy."):
+        first = call.args[0] if call.args else None
+        if short in arrays.UFUNCS and type(first) in (Const, Number):
+            return Number("float", cuts)
+        if short in arrays.UFUNCS and m.tensor(first) is not None:
+            made = tensor_like(m, call.node, f"{short}()", dtype=FLOAT | INTEGER, inference=made_in(m))
+            m.update(made, lambda t: t._replace(cuts=cuts) if type(t) is Tensor else t)
+            return made
+        if arrays.one_number(name, call.args, call.keywords) and (first is None or m.tensor(first) is None):
+            return Number("number", cuts)
         if short in ("load", "savez", "save", "seterr", "seed"):
             return NONE if short != "load" else arrays.fresh(m, call.node)
         arrays.written_by_function(m, name, call.node, call.args, call.keywords.get("out"))

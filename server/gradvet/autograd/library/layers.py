@@ -58,6 +58,9 @@ _BUFFERS = ("running_mean", "running_var", "num_batches_tracked")
 """What normalisation layers keep besides their parameters (torch.nn's documentation of BatchNorm and InstanceNorm)."""
 
 BASE = "#layer"
+NORMED, PARAMETRIZED = "#normed", "#parametrized"
+"""Cells for what is computed from other parameters: before each forward, or whenever it is looked at."""
+COMPUTED: list[Callable[[Machine, Ref, Value, ast.AST], Value]] = []
 _SIZES = ("kernel_size", "stride", "padding", "dilation", "output_padding")
 
 MODULE_METHODS = {
@@ -176,6 +179,9 @@ def as_module(m: Machine, ref: Ref, content: Opaque, words: str, site: ast.AST) 
 
 def attribute(m: Machine, ref: Ref, content: Layer, name: str, node: ast.AST, *, called: bool) -> Value:
     """An attribute of a module of torch.nn, or of one that is only known to be a module."""
+    entry = _computed_entry(m, ref, PARAMETRIZED, name)
+    if entry is not None:
+        return COMPUTED[0](m, ref, entry, node)
     if name in MODULE_METHODS:
         return Method(ref, name, node)
     for part, address in content.parameters:
@@ -208,11 +214,35 @@ def attribute(m: Machine, ref: Ref, content: Layer, name: str, node: ast.AST, *,
 def _setting(content: Layer, name: str) -> Value:
     """What a module was made with; sizes of a convolution are made tuples of (torch/nn/modules/conv.py)."""
     value = dict(content.options).get(name)
-    if type(value) in (Const, Number, Tuple) and not (
-        "Conv" in content.name and type(value) is not Tuple and name in _SIZES
-    ):
+    made_tuple = "Conv" in content.name and name in _SIZES and type(value) is not Tuple
+    if type(value) in (Const, Number, Tuple) and not made_tuple:
         return value
-    return Unknown("a setting of a module")
+    known = load().module(content.name)
+    left_out = value is None and known is not None and name in known.init and name not in _SIZES
+    return Number("number") if left_out else Unknown("a setting of a module")
+
+
+def _computed_entry(m: Machine, ref: Ref, cell: str, name: str) -> Value | None:
+    """How the tensor of this name is computed, if it is."""
+    known = m.cells.get((ref.address, cell))
+    entries = known.items if type(known) is Tuple else ()
+    return next((entry for entry in entries if entry.items[0].value == name), None)
+
+
+def _computed_now(m: Machine, ref: Ref, site: ast.AST) -> list[Operand]:
+    """The tensors that a module computes before it runs, as operands."""
+    found = []
+    for cell in (NORMED, PARAMETRIZED):
+        known = m.cells.get((ref.address, cell))
+        for number, entry in enumerate(known.items if type(known) is Tuple else ()):
+            with m.numbered(site, number % 8 + 50):
+                value = COMPUTED[0](m, ref, entry, site)
+            if cell == NORMED:
+                m.write_cell(ref, entry.items[0].value, value)
+            state = m.tensor(value)
+            if state is not None:
+                found.append(Operand("parameters", value, state))
+    return found
 
 
 def set_parameter(m: Machine, ref: Ref, content: Layer, name: str, new: Value) -> bool:
@@ -367,6 +397,16 @@ def set_training(m: Machine, value: Value, mode: Value) -> None:
         m.write_cell(ref, "training", mode)
 
 
+def _switch_own(m: Machine, receiver: Value, mode: Value, call: Call, *, also_itself: bool) -> None:
+    """`train(mode)` of modules that have one of their own: torch calls it for each child, and `eval()` for itself."""
+    for number, (_, ref) in enumerate(members(m, receiver).modules):
+        content = m.cells.get(ref.address)
+        own = find_in_class(m, content.owner, "train") if type(content) is Instance else None
+        if own is not None and (also_itself or ref != receiver):
+            with m.numbered(call.node, number % 60):
+                call_value(m, Bound(own, ref), Call(call.node, (mode,)))
+
+
 def training_of(m: Machine, ref: Ref) -> Value | None:
     """The `training` flag of a module, as a value; None when nothing is known."""
     return m.cells.get((ref.address, "training"))
@@ -384,8 +424,9 @@ def call_layer(m: Machine, ref: Ref, content: Layer, call: Call) -> Value:
     trains = tuple(
         Operand("parameters", Ref(at), m.cells[at], part.startswith("bias"))
         for part, at in content.parameters
-        if at in m.cells
+        if at in m.cells and not part.startswith("parametrizations.")
     )
+    trains = (*trains, *_computed_now(m, ref, call.node))
     known = load().module(content.name) if content.name else None
     if known is None:
         return opaque_forward(m, ref, list(trains), call)
@@ -480,7 +521,9 @@ def base_forward(m: Machine, ref: Ref, call: Call) -> Value:
         ]
         return opaque_forward(m, ref, operands, call)
     if base.name == "torch.nn.Sequential":
-        return _chain(m, base, call)
+        parts = ((name, m.cells.get((ref.address, name))) for name in m.attributes.get(ref.address & ~1, ()))
+        chain = tuple((name, part) for name, part in parts if not name.startswith("#") and is_module(m, part))
+        return _chain(m, base._replace(children=chain), call)
     held = ((part, m.cells.get((ref.address, part))) for part, _ in base.parameters)
     now = tuple(
         (part, cell.address) for part, cell in held if type(cell) is Ref and m.tensor(cell) is not None
@@ -541,6 +584,7 @@ def call_module_method(m: Machine, method: Method, call: Call) -> Value:
         case "train" | "eval":
             given = call.argument(0, "mode") if name == "train" else FALSE
             set_training(m, receiver, TRUE if given is None else given)
+            _switch_own(m, receiver, TRUE if given is None else given, call, also_itself=name == "eval")
             if m.judge is not None and name == "eval":
                 m.judge.evaluated(receiver, call.node)
             return receiver
@@ -555,7 +599,10 @@ def call_module_method(m: Machine, method: Method, call: Call) -> Value:
         case "register_buffer" | "register_parameter" | "add_module" | "register_module":
             label = call.args[0] if call.args else None
             if type(label) is Const and len(call.args) > 1 and type(receiver) is Ref:
-                m.write_cell(receiver, label.value, call.args[1])
+                if type(m.cells.get(receiver.address)) is Layer and is_module(m, call.args[1]):
+                    set_child(m, receiver, label, call.args[1])
+                else:
+                    m.write_cell(receiver, label.value, call.args[1])
             return NONE
         case "apply":
             _apply_to_all(m, receiver, call)

@@ -398,7 +398,9 @@ def _as_tensor_method(m: Machine, ref: Ref, content: Opaque, name: str, call: Ca
 
 
 def _array(m: Machine, ref: Ref, content: Array, name: str, call: Call) -> Value:
-    if name in ("item", "tolist"):
+    if name == "tolist":
+        return m.new(call.node, Sequence("list", None, Number("number", content.cuts), nonempty=True))
+    if name == "item" or arrays.one_number(name, call.args, call.keywords, method=True):
         return Number("number", content.cuts)
     if name == "backward":
         m.emit(backward_event(m, call.node, Tensor(cuts=content.cuts), "backward()"))

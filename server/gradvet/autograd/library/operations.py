@@ -795,6 +795,12 @@ def changed_unseen(m: Machine, value: Value) -> None:
         return content
 
     m.update(value, again)
+    state = m.tensor(value)
+    if state is None or not state.requires_grad & YES:
+        return
+    for address, other in tracked_together(m, state):
+        if other.view & YES:
+            m.store.set(address, again(other))
 
 
 def tracked_together(m: Machine, state: Tensor) -> list[tuple[int, Tensor]]:

@@ -80,6 +80,8 @@ def attribute(m: Machine, value: Value, name: str, node: ast.AST) -> Value:
         return TRUE if state.is_leaf == YES else FALSE if state.is_leaf == NO else Number("bool")
     if name == "grad_fn":
         return NONE if state.grad_fn == NO_FN else Unknown("a grad_fn")
+    if name == "_base":
+        return NONE if state.view == NO else m.unknown(node, "the base of a view", (value,))
     if name == "data":
         return _data(m, value, state, node)
     if name == "grad":

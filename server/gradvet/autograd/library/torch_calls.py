@@ -61,7 +61,7 @@ from gradvet.autograd.memory.values import (
     join_all,
 )
 from gradvet.autograd.python.calls import Call, call_value, unknown_call
-from gradvet.autograd.python.control import is_instance
+from gradvet.autograd.python.control import fork, is_instance
 from gradvet.autograd.python.objects import items_of
 
 # -- grad modes
@@ -124,6 +124,21 @@ def _is_grad_enabled(m: Machine, name: str, call: Call) -> Value:
     "torch.autograd.profiler.profile", "torch.random.fork_rng", "torch.device",
 )  # fmt: skip
 def _other_context(m: Machine, name: str, call: Call) -> Value:
+    return External(f"{name}()")
+
+
+@handles("torch.autograd.graph.saved_tensors_hooks")
+def _saved_tensors_hooks(m: Machine, name: str, call: Call) -> Value:
+    """Functions through which what is saved for backward goes, and comes out again: as often as there is something."""
+    for number, function in enumerate(call.args):
+
+        def run(function: Value = function, number: int = number) -> tuple[bool, Value]:
+            state = Tensor(MAYBE, MAYBE, frozenset({None, ANY_FN}), dtype=FLOAT, view=MAYBE)
+            saved = m.new(call.node, state, f"saved {number}")
+            with m.numbered(call.node, number):
+                return True, call_value(m, function, Call(call.node, (saved,)))
+
+        fork(m, [run, lambda: (True, None)])
     return External(f"{name}()")
 
 
@@ -367,8 +382,8 @@ def _parameter(m: Machine, name: str, call: Call) -> Value:
 
 @handles(
     "torch.compile", "torch.jit.script", "torch.jit.trace", "torch.nn.DataParallel", "torch.nn.parallel.DataParallel",
-    "torch.nn.parallel.DistributedDataParallel", "torch.nn.utils.weight_norm", "torch.nn.utils.spectral_norm",
-    "torch.nn.utils.parametrizations.weight_norm", "torch.nn.utils.parametrizations.spectral_norm",
+    "torch.nn.parallel.DistributedDataParallel",
+
     "torch.nn.SyncBatchNorm.convert_sync_batchnorm", "torch._dynamo.optimize", "torch.jit.ignore", "torch.jit.export",
     "torch.nn.utils.prune.l1_unstructured",
 )  # fmt: skip

@@ -93,6 +93,13 @@ class Managed(NamedTuple):
     call: Call
 
 
+class Member(NamedTuple):
+    """A member of an enumeration; a value that is not plain is not kept."""
+
+    name: str
+    value: object
+
+
 @dataclass(slots=True)
 class ClassInfo:
     """A class of the file.
@@ -277,7 +284,7 @@ def _bind_arguments(m: Machine, function: Function, call: Call, frame: Frame) ->
         elif name in given:
             value = given.pop(name)
         elif call.star is not None:
-            value = call.star
+            value = join(defaults[name], call.star) if name in defaults else call.star
         elif name in defaults:
             value = defaults[name] if call.stars is None else join(defaults[name], call.stars)
         else:
@@ -471,6 +478,8 @@ def define_class(m: Machine, node: ast.ClassDef) -> Value:
     for statement in node.body:
         if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
             info.fields.append(statement.target.id)
+    if external & ENUMS:
+        _name_members(m, info)
     for decorator in node.decorator_list:
         before = m.mode
         applied = m.eval(decorator)
@@ -481,6 +490,20 @@ def define_class(m: Machine, node: ast.ClassDef) -> Value:
             if type(own) is Function and applied.modes & NO_GRAD:
                 m.store.set((address, "__init__"), own._replace(modes=(*own.modes, applied)))
     return Class(address)
+
+
+ENUMS = frozenset({"enum.Enum", "enum.Flag"})
+"""Bases whose members are no numbers and no texts, whatever their values are."""
+
+
+def _name_members(m: Machine, info: ClassInfo) -> None:
+    """The members of an enumeration: constants of a kind of their own, which know their name and their value."""
+    for statement in info.node.body:
+        for target in statement.targets if isinstance(statement, ast.Assign) else ():
+            if isinstance(target, ast.Name) and not target.id.startswith("_"):
+                value = m.cells.get((info.address, target.id))
+                known = value.value if type(value) is Const else None
+                m.store.set((info.address, target.id), Const(info.name, Member(target.id, known)))
 
 
 def _is_module_class(name: str) -> bool:

@@ -52,7 +52,7 @@ def truth(m: Machine, value: Value) -> int:
         return YES if value.value else NO
     if kind is Tuple:
         return YES if value.items else NO
-    if kind in (Function, Bound, Class, Method, OwnModule):
+    if kind in (Function, Bound, Class, OwnModule):
         return YES
     if kind is Ref:
         content = m.cells.get(value.address)
@@ -75,8 +75,8 @@ def is_none(m: Machine, value: Value) -> int:
         return known
     if kind is Const:
         return YES if value.value is None else NO
-    if kind is Unknown:
-        return MAYBE
+    if kind is Unknown or kind is Method:
+        return MAYBE  # of what is named and not called it is not known whether it is a method
     if kind is Ref:
         return MAYBE if type(m.cells.get(value.address)) is Opaque else NO
     return NO

@@ -39,7 +39,7 @@ from gradvet.autograd.memory.values import (
     join,
     join_all,
 )
-from gradvet.autograd.python.calls import Call, call_function, call_value, find_in_class, setter_of
+from gradvet.autograd.python.calls import Call, Member, call_function, call_value, find_in_class, setter_of
 from gradvet.autograd.python.names import bind
 
 _MATH_CONSTANTS = {
@@ -111,6 +111,9 @@ def get_attribute(m: Machine, value: Value, name: str, node: ast.AST, *, called:
         return value.items[value.fields.index(name)]
     if kind is Unknown:
         return Unknown(value.reason)
+    if kind is Const and type(value.value) is Member and name in ("name", "value"):
+        known = getattr(value.value, name)
+        return Unknown("the value of a member of an enumeration") if known is None else const(known)
     if value == NONE:
         m.raised = True  # nothing after this line is reached
     return Method(value, name, node)

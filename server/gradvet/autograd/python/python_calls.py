@@ -8,14 +8,17 @@ from gradvet.autograd.machine import MODE, Machine
 from gradvet.autograd.memory.domain import MAYBE, NO, YES, Tensor
 from gradvet.autograd.memory.values import (
     NONE,
+    Bound,
     Class,
     Const,
     Coroutine,
     Data,
     Dict,
     External,
+    Function,
     Instance,
     Layer,
+    Method,
     Mode,
     Number,
     Opaque,
@@ -77,6 +80,12 @@ def _bool(m: Machine, name: str, call: Call) -> Value:
         if known != MAYBE:
             return const(known == YES)
         return Number("bool", number_of(m, call.node, "bool()", call.args[0]).cuts)
+    if name == "builtins.callable" and call.args:
+        kind = type(call.args[0])
+        if kind in (Function, Bound, Class, Partial, Method):
+            return const(True)
+        if kind in (Const, Number, Text, Tuple) or m.tensor(call.args[0]) is not None:
+            return const(False)
     return Number("bool")
 
 
@@ -446,7 +455,31 @@ def _field(m: Machine, name: str, call: Call) -> Value:
     return call.keywords.get("default", Unknown("a field"))
 
 
-@handles("dataclasses.dataclass", "dataclasses.replace", "dataclasses.asdict")
+@handles("dataclasses.asdict")
+def _asdict(m: Machine, name: str, call: Call) -> Value:
+    source = call.args[0] if call.args else NONE
+    content = m.cells.get(getattr(source, "address", -1))
+    if type(content) is not Instance or type(source) is not Ref:
+        return unknown_call(m, call, "a dict of fields")
+    held = ((field, m.cells.get((source.address, field))) for field in m.classes[content.owner].fields)
+    return m.new(call.node, Dict(tuple((const(field), value) for field, value in held if value is not None)))
+
+
+@handles("dataclasses.replace")
+def _replace(m: Machine, name: str, call: Call) -> Value:
+    source = call.args[0] if call.args else NONE
+    content = m.cells.get(getattr(source, "address", -1))
+    if type(content) is not Instance or type(source) is not Ref:
+        return source
+    made = m.new(call.node, Instance(content.owner), "replaced")
+    for field in m.classes[content.owner].fields:
+        value = call.keywords.get(field, m.cells.get((source.address, field)))
+        if value is not None:
+            m.write_cell(made, field, value)
+    return made
+
+
+@handles("dataclasses.dataclass")
 def _dataclass(m: Machine, name: str, call: Call) -> Value:
     return call.args[0] if call.args else External("gradvet.identity")
 
