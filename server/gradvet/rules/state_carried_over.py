@@ -1,10 +1,12 @@
 """Recurrent or memory state goes into the next iteration with its graph."""
 
+import ast
 from collections.abc import Iterator, Sequence
 
 from gradvet.autograd.events import StateCarried
 from gradvet.finding import Applicability, Finding, Fix, Note, Severity, called_from, code, weakened
 from gradvet.rules import rule
+from gradvet.syntax import edits
 from gradvet.syntax.parse import Module
 from gradvet.syntax.unplace import add_lines_after
 from gradvet.text import Edit
@@ -47,7 +49,10 @@ def _fixes(event: StateCarried) -> Iterator[Fix]:
         lines.insert(0, f"{', '.join(plain)} = {', '.join(f'{name}.detach()' for name in plain)}")
 
     def change(module: Module) -> Sequence[Edit]:
-        return add_lines_after(module, backward, lines)
+        added = add_lines_after(module, backward, lines)
+        if added and event.kept and isinstance(backward, ast.Call):  # there is nothing to retain it for then
+            added += edits.remove_call_keyword(module, backward, "retain_graph")
+        return added
 
     yield Fix(
         "Detach the state after the backward",

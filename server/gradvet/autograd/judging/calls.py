@@ -29,7 +29,7 @@ class CallNotes:
     def backward_from(self, site: ast.AST, root: Tensor) -> None:
         """`backward()` of a root: without a gradient it has to be of one element."""
         m = self.machine
-        source = _root_without_gradient(site)
+        source = _root_without_gradient(m, site)
         if source is None:
             return
         count, made = count_of(m, root)
@@ -43,13 +43,17 @@ class CallNotes:
                 self.machine.emit(event)
 
 
-def _root_without_gradient(site: ast.AST) -> ast.expr | None:
-    """What a call of `backward()`, or of `autograd.grad`, starts from when it is given no gradient to start with."""
+def _root_without_gradient(m: Machine, site: ast.AST) -> ast.expr | None:
+    """What a call of `backward()` starts from when it is given no gradient to start with.
+
+    That is the tensor that it is a method of, or what an accelerator is given.
+    """
     match site:
         case ast.Call(ast.Attribute(root, "backward"), [], keywords):
             return None if any(k.arg in ("gradient", None) for k in keywords) else root
         case ast.Call(ast.Attribute(ast.Name(), "backward"), [root], []) | ast.Call(
             ast.Attribute(ast.Attribute(), "backward"), [root], []
         ):
-            return root if not isinstance(root, (ast.List, ast.Tuple)) else None
+            on_tensor = isinstance(site.func, ast.Attribute) and site.func.value in m.states
+            return None if on_tensor or isinstance(root, (ast.List, ast.Tuple)) else root
     return None

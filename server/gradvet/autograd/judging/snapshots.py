@@ -55,16 +55,16 @@ class SnapshotNotes:
                 storage |= state.storage
         m.charge(len(m.cells) // 4)
         aliases = [
-            (address, content)
+            (address, content.storage, content.alias)
             for address, content in m.cells.items()
             if (type(content) is Tensor or type(content) is Array)
             and content.alias is not None
             and type(address) is int
         ]
-        for address, content in aliases:
-            if content.storage.isdisjoint(storage):
+        for address, shared, alias in aliases:
+            if shared.isdisjoint(storage):
                 continue
-            kind = OF_STATE_DICT if self._is_of_state_dict(content.alias) else OF_PARAMETER
+            kind = OF_STATE_DICT if self._is_of_state_dict(alias) else OF_PARAMETER
             m.rewritten = True
             m.store.set(stale_key(address), kind)
             self.steps.setdefault(address & ~1, site)

@@ -148,7 +148,9 @@ def join_tensors(a: Tensor, b: Tensor) -> Tensor:
         _joined(a.dead, b.dead),
         a.made_as | b.made_as,
     )
-    return a if joined == a else Tensor._make(joined)
+    if joined == a:
+        return a
+    return Tensor._make(joined)
 
 
 ANYTHING = Tensor(
