@@ -129,7 +129,7 @@ def join_tensors(a: Tensor, b: Tensor) -> Tensor:
     """The union of two states; `a` itself when it already holds all of `b`."""
     if a is b:
         return a
-    joined = (
+    joined: tuple[Any, ...] = (
         a.requires_grad | b.requires_grad,
         a.is_leaf | b.is_leaf,
         _joined(a.grad_fn, b.grad_fn),
