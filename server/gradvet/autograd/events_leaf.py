@@ -41,6 +41,19 @@ class Unregistered(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class TensorCopied(Event):
+    """A constructor is given a tensor (`source`), and nothing that was seen needs the gradient of the copy.
+
+    `how` is tensor, or new_tensor, a method of `like`.
+    """
+
+    tensor: Tensor
+    source: ast.expr
+    how: str
+    like: ast.expr | None
+
+
+@dataclass(frozen=True, slots=True)
 class OptimizerMisses(Event):
     """Parameters that a backward reaches came to a module after this optimizer had taken its parameters.
 

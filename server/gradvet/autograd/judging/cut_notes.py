@@ -14,7 +14,8 @@ class CutNotes:
     `requires_grad` was set, and where; `wanted` leaves whose gradient is read; `roots` backwards that
     reach nothing but forced leaves, `alone` those from such a leaf itself. `leaves_of` are the leaves that each
     backward reached; `scored` the cuts whose result was given to a `log_prob`, `fed` those whose result was
-    given to a module, `gathered` those of collectives. `no_backward` are ops that
+    given to a module, `gathered` those of collectives. `copied` are constructors
+    that were given a tensor. `no_backward` are ops that
     torch records and cannot run backward, `raising` those that a backward came to.
     """
 
@@ -27,6 +28,7 @@ class CutNotes:
     scored: set[int] = field(default_factory=set)
     fed: set[int] = field(default_factory=set)
     gathered: set[int] = field(default_factory=set)
+    copied: dict[ast.Call, tuple[tuple[ast.AST, ...], Tensor]] = field(default_factory=dict)
     no_backward: set[ast.AST] = field(default_factory=set)
     raising: dict[ast.AST, ast.AST] = field(default_factory=dict)
 

@@ -2,11 +2,12 @@
 
 import ast
 
-from gradvet.autograd.events import CutPath, NoBackward
+from gradvet.autograd.events import Backward, CutPath, NoBackward
+from gradvet.autograd.events_leaf import TensorCopied
 from gradvet.autograd.judging.judge import Judge
 from gradvet.autograd.library.layers import members
 from gradvet.autograd.machine import CutInfo, Machine
-from gradvet.autograd.memory.domain import YES, Tensor
+from gradvet.autograd.memory.domain import NO, YES, Tensor
 from gradvet.autograd.memory.values import Instance, Layer, Ref
 
 Parents = dict[ast.AST, ast.AST]
@@ -26,6 +27,21 @@ def cut_paths(m: Machine, judge: Judge, parents: Parents) -> None:
     _side_ways(m, judge, parents, told)
     for node, loss in judge.cut_notes.raising.items():
         m.emit(NoBackward(node, m.calls_of.get(node, ()), loss))
+    _copies(m, judge, {m.cuts[number].node for number in told})
+
+
+def _copies(m: Machine, judge: Judge, told: set[ast.AST]) -> None:
+    """Copies by a constructor that no loss is made of; the others are told already."""
+    for event in m.events:
+        if isinstance(event, Backward) and event.root.requires_grad == NO:
+            told |= {m.cuts[number].node for number in event.root.cuts}
+    for node, (calls, state) in judge.cut_notes.copied.items():
+        if node in told or not node.args:
+            continue
+        method = isinstance(node.func, ast.Attribute) and node.func.attr == "new_tensor"
+        like = node.func.value if method else None  # type: ignore[attr-defined]
+        how = "new_tensor" if method else "tensor"
+        m.emit(TensorCopied(node, calls, state, node.args[0], how, like))
 
 
 def _rank(m: Machine, number: int) -> tuple[int, int]:

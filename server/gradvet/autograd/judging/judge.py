@@ -236,6 +236,7 @@ class Judge:
             or self.dead
             or self.cut_notes.roots
             or self.cut_notes.raising
+            or self.cut_notes.copied
         )
 
     # -- told by the machine

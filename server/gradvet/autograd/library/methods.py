@@ -286,7 +286,7 @@ _MODULE_EVIDENCE = {
 }
 _TENSOR_EVIDENCE = {
     "detach", "requires_grad_", "numpy", "item", "argmax", "softmax", "log_softmax", "backward", "detach_",
-    "unsqueeze", "squeeze", "view", "permute", "contiguous", "sigmoid", "clone",
+    "new_tensor", "unsqueeze", "squeeze", "view", "permute", "contiguous", "sigmoid", "clone",
 }  # fmt: skip
 
 
@@ -369,6 +369,9 @@ def _as_tensor_method(m: Machine, ref: Ref, content: Opaque, name: str, call: Ca
             lambda t: t._replace(cuts=cuts, loose=True, storage=own, alias=Alias("detach", own, call.node)),
         )
         return made
+    if name == "new_tensor" and call.args:
+        tensors.copied(m, call.node, call.args[0])
+        return tensors.rewrapped(m, call.node, call.args[0], "new_tensor()", call.keywords)
     if name == "item":
         return Number("number", unknown_cut(m, ref, "item", "item()", call.node))
     if name == "numpy":

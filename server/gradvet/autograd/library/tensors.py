@@ -552,7 +552,16 @@ def _tolist(m: Machine, receiver: Value, state: Tensor, call: MethodCall) -> Val
 
 @method("new_tensor")
 def _new_tensor(m: Machine, receiver: Value, state: Tensor, call: MethodCall) -> Value:
-    return rewrapped(m, call.node, call.args[0] if call.args else NONE, "new_tensor()", call.keywords)
+    source = call.args[0] if call.args else NONE
+    copied(m, call.node, source)
+    return rewrapped(m, call.node, source, "new_tensor()", call.keywords)
+
+
+def copied(m: Machine, node: ast.AST, source: Value) -> None:
+    """Note a constructor that is given a tensor: torch copies it, and warns."""
+    state = m.tensor(source)
+    if m.judge is not None and isinstance(node, ast.Call) and state is not None and not state.loose:
+        m.judge.cut_notes.copied.setdefault(node, (m.where(), state))
 
 
 @method("register_parameter", "share_memory_")

@@ -19,6 +19,7 @@ from gradvet.autograd.library.externals import handles
 from gradvet.autograd.library.operations import made_in, perform, tensor_like
 from gradvet.autograd.library.optimizers import make_scaler
 from gradvet.autograd.library.tensors import combined, made_leaf, numbers_in, rewrapped
+from gradvet.autograd.library.tensors import copied as copied_by_constructor
 from gradvet.autograd.machine import MODE, MODE_SETTER, Machine
 from gradvet.autograd.memory.domain import (
     ANY_FN,
@@ -252,6 +253,8 @@ def _tensor(m: Machine, name: str, call: Call) -> Value:
     if name == "torch.LongTensor":
         keywords = {**keywords, "dtype": External("torch.long")}
     source = call.argument(0, "data")
+    if name == "torch.tensor" and source is not None:
+        copied_by_constructor(m, call.node, source)
     if name in ("torch.FloatTensor", "torch.Tensor") or _is_float_data(m, source):
         keywords = {"dtype": External("torch.float"), **keywords}
     return rewrapped(m, call.node, source if source is not None else NONE, f"{name}()", keywords)
