@@ -188,6 +188,7 @@ class Machine:
         self.module_mode = 0
         self.setters: dict[int, ast.AST] = {}
         self.hooks = Hooks()
+        self.batched = 0  # how many vmaps are around: what they hand in tells of no view
         self.mode_nodes: list[ast.AST] = []
         self.passed: dict[ast.Call, deque[tuple[tuple[Value, ...], dict[str, Value], ScopeInfo]]] = {}
         self.calls_of: dict[ast.AST, tuple[ast.AST, ...]] = {}

@@ -15,6 +15,7 @@ from gradvet.autograd.library import (  # noqa: F401  some only register what th
     collectives,
     custom_functions,
     data,
+    functorch,
     methods,
     norms,
     torch_calls,
@@ -107,6 +108,7 @@ def _reset(m: Machine) -> None:
         stack.clear()
     m.raised = m.alone = False
     m.unrolled = 1
+    m.batched = 0
     m.store.set(MODE, m.module_mode or m.mode)
 
 

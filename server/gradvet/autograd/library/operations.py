@@ -625,6 +625,8 @@ def _as_view(m: Machine, state: Tensor, base: Tensor, out: Output, words: str, s
         view = NO if base.inference == YES else MAYBE  # autograd does not track views of inference tensors
     if view & YES:
         state = state._replace(made_as=_view_made(m, base, out) | (ORDINARY if view != YES else 0))
+    if m.batched:
+        view |= NO
     sure = out.share == "always" or out.view == "always"
     inference = base.inference if sure else state.inference | base.inference
     state = state._replace(storage=storage, view=view, alias=base.alias, inference=inference)

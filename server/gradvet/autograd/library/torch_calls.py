@@ -459,14 +459,6 @@ def _checkpoint(m: Machine, name: str, call: Call) -> Value:
     return value
 
 
-@handles("torch.func.functional_call", "torch.nn.utils.stateless.functional_call")
-def _functional_call(m: Machine, name: str, call: Call) -> Value:
-    """A module's forward with other tensors in the place of its parameters."""
-    ref = combined(m, call.node, "functional_call()", list(call.all_values()))
-    m.update(ref, lambda t: t._replace(loose=True) if type(t) is Tensor else t)
-    return ref
-
-
 @handles("torch.is_tensor")
 def _is_tensor(m: Machine, name: str, call: Call) -> Value:
     known = NO

@@ -1,0 +1,250 @@
+"""torch.func: transforms of functions. Each runs its function on tensors of its own kind (measured on torch 2.13)."""
+
+from collections.abc import Callable
+
+from gradvet.autograd.graph import held_tensors
+from gradvet.autograd.library import layers
+from gradvet.autograd.library.externals import handles
+from gradvet.autograd.library.operations import Inputs, Operand, computed, in_mode, made_in
+from gradvet.autograd.library.tensors import combined
+from gradvet.autograd.machine import MODE, Machine
+from gradvet.autograd.memory.domain import FLOAT, GRAD, MAYBE, NO, YES, Origin, Tensor
+from gradvet.autograd.memory.values import (
+    NONE,
+    TRUE,
+    Const,
+    Dict,
+    External,
+    Partial,
+    Sequence,
+    Tuple,
+    Unknown,
+    Value,
+    const,
+)
+from gradvet.autograd.python.calls import Call, call_value, unknown_call
+from gradvet.autograd.python.objects import items_of
+
+_MAKERS = ("grad", "grad_and_value", "vmap", "jacrev", "jacfwd", "hessian")
+_MINE = "gradvet.func."
+_NUMBERED = 48
+
+
+@handles(
+    *(f"torch.func.{name}" for name in _MAKERS), *(f"functorch.{name}" for name in _MAKERS), "torch.vmap"
+)
+def _transform(m: Machine, name: str, call: Call) -> Value:
+    """`grad(f)`, `vmap(f)`: a function that waits for its arguments."""
+    if not call.args:
+        return unknown_call(m, call, "a transform")
+    keywords = dict(call.keywords)
+    if len(call.args) > 1:
+        keywords.setdefault("in_dims" if name.endswith("vmap") else "argnums", call.args[1])
+    options = Tuple(tuple(Tuple((const(word), value)) for word, value in keywords.items()))
+    return Partial(External(_MINE + name.rpartition(".")[2]), (call.args[0], options), ())
+
+
+def _options(value: Value) -> dict[str, Value]:
+    return {pair.items[0].value: pair.items[1] for pair in value.items}
+
+
+@handles(f"{_MINE}grad", f"{_MINE}grad_and_value", f"{_MINE}jacrev", f"{_MINE}jacfwd", f"{_MINE}hessian")
+def _derivative(m: Machine, name: str, call: Call) -> Value:
+    function, options, *args = call.args
+    short, given = name.removeprefix(_MINE), _options(options)
+    asked = _positions(m, given.get("argnums", const(0)))
+    forward = {"jacfwd": NO, "hessian": MAYBE}.get(short, YES)
+    inner = [
+        _mapped(m, arg, call, f"inner {at}", lambda s: _inner(s, forward)) if at in asked else arg
+        for at, arg in enumerate(args)
+    ]
+    before = m.mode
+    m.store.set(MODE, GRAD)
+    with m.numbered(call.node, _NUMBERED):
+        value = call_value(m, function, call._replace(args=tuple(inner)))
+    m.store.set(MODE, before)
+    aux = (
+        value.items[1]
+        if given.get("has_aux") == TRUE and type(value) is Tuple and len(value.items) > 1
+        else None
+    )
+    made = tuple(_outside(m, args[at], call, f"derivative {at}", args) for at in asked if at < len(args))
+    result: Value = made[0] if len(made) == 1 else Tuple(made)
+    if short == "grad_and_value":
+        loss = value.items[0] if aux is not None else value
+        plain = _outside(m, loss, call, "value", args)
+        return Tuple((result, plain if aux is None else Tuple((plain, aux))))
+    return result if aux is None else Tuple((result, aux))
+
+
+def _positions(m: Machine, value: Value) -> tuple[int, ...]:
+    items = items_of(m, value) or (value,)
+    return tuple(item.value for item in items if type(item) is Const and isinstance(item.value, int))
+
+
+def _inner(state: Tensor, asks: int) -> Tensor:
+    """What a transform hands in: a leaf that requires grad, or the one half of a dual number, which is a view."""
+    return Tensor(
+        requires_grad=asks,
+        view={YES: NO, NO: YES}.get(asks, MAYBE),
+        dtype=FLOAT if asks & YES else state.dtype,
+        origin=state.origin,
+    )
+
+
+def _mapped(m: Machine, value: Value, call: Call, tag: str, change: Callable[[Tensor], Tensor]) -> Value:
+    """The same structure with other tensors in it."""
+    state = m.tensor(value)
+    if state is not None:
+        made = change(state)
+        ref = m.new(call.node, made, tag)
+        own = frozenset({ref.address})
+        leaves = own if made.requires_grad & YES else made.leaves
+        m.update(ref, lambda t: t._replace(storage=own, leaves=leaves) if type(t) is Tensor else t)
+        return ref
+    if type(value) is Tuple:
+        parts = (_mapped(m, item, call, f"{tag} {at}", change) for at, item in enumerate(value.items))
+        return value._replace(items=tuple(parts))
+    content = m.cells.get(getattr(value, "address", -1))
+    if type(content) is Dict:
+        pairs = tuple((k, _mapped(m, v, call, f"{tag} {k.value}", change)) for k, v in content.items)
+        rest = None if content.rest is None else _mapped(m, content.rest, call, f"{tag} rest", change)
+        return m.new(call.node, content._replace(items=pairs, rest=rest), tag)
+    if type(content) is Sequence:
+        items = content.items
+        if items is not None:
+            items = tuple(_mapped(m, item, call, f"{tag} {at}", change) for at, item in enumerate(items))
+        rest = None if content.rest is None else _mapped(m, content.rest, call, f"{tag} rest", change)
+        return m.new(call.node, content._replace(items=items, rest=rest), tag)
+    return value
+
+
+def _outside(m: Machine, value: Value, call: Call, tag: str, given: list[Value]) -> Value:
+    """What comes out of a transform, in the structure of a value: it has a graph when what went in asks for one."""
+    operands = [Operand(f"arg{at}", ref, s) for at, v in enumerate(given) for ref, s in held_tensors(m, v)]
+    asking = [o for o in operands if o.state.requires_grad & YES]
+    truth = YES if any(o.state.requires_grad == YES for o in asking) else MAYBE if asking else NO
+
+    def made(state: Tensor) -> Tensor:
+        address = m.address(call.node, f"out of {tag} {state.origin and id(state.origin.node)}")
+        inputs = Inputs({}, tuple(operands), ())
+        out = computed(m, call.node, address, "a transform", (), in_mode(m, truth), asking, inputs, FLOAT)
+        return out._replace(view=MAYBE, inference=made_in(m), origin=Origin(call.node, "a transform"))
+
+    return _mapped(m, value, call, tag, made)
+
+
+@handles(f"{_MINE}vmap")
+def _vmap(m: Machine, name: str, call: Call) -> Value:
+    """Inside, a batch does not tell that it requires grad; outside, the result does when an input did."""
+    function, options, *args = call.args
+    dims = _options(options).get("in_dims", const(0))
+    per = dims.items if type(dims) is Tuple else (dims,) * len(args)
+    inner = [
+        arg
+        if at < len(per) and per[at] == NONE
+        else _mapped(m, arg, call, f"row {at}", lambda s: Tensor(dtype=s.dtype, origin=s.origin))
+        for at, arg in enumerate(args)
+    ]
+    m.batched += 1
+    with m.numbered(call.node, _NUMBERED):
+        value = call_value(m, function, call._replace(args=tuple(inner)))
+    m.batched -= 1
+    return _outside(m, value, call, "vmap", list(args))
+
+
+@handles("torch.func.vjp", "functorch.vjp")
+def _vjp(m: Machine, name: str, call: Call) -> Value:
+    if not call.args:
+        return unknown_call(m, call, "a pullback")
+    function, *primals = call.args
+    inner = [_mapped(m, arg, call, f"inner {at}", lambda s: _inner(s, YES)) for at, arg in enumerate(primals)]
+    with m.numbered(call.node, _NUMBERED):
+        value = call_value(m, function, Call(call.node, tuple(inner)))
+    out = _outside(m, value, call, "vjp", primals)
+    return Tuple((out, Partial(External(f"{_MINE}pullback"), tuple(primals), ())))
+
+
+@handles(f"{_MINE}pullback")
+def _pullback(m: Machine, name: str, call: Call) -> Value:
+    *primals, cotangent = call.args
+    return Tuple(
+        tuple(_outside(m, p, call, f"pullback {at}", [*primals, cotangent]) for at, p in enumerate(primals))
+    )
+
+
+@handles("torch.func.jvp", "functorch.jvp")
+def _jvp(m: Machine, name: str, call: Call) -> Value:
+    primals = items_of(m, call.args[1]) if len(call.args) > 1 else None
+    if primals is None:
+        return Tuple((unknown_call(m, call, "a value"), Unknown("a tangent")))
+    inner = [_mapped(m, arg, call, f"inner {at}", lambda s: _inner(s, NO)) for at, arg in enumerate(primals)]
+    with m.numbered(call.node, _NUMBERED):
+        value = call_value(m, call.args[0], Call(call.node, tuple(inner)))
+    both = (_outside(m, value, call, f"jvp {part}", list(primals)) for part in ("value", "tangent"))
+    return Tuple(tuple(both))
+
+
+@handles("torch.autograd.functional.jacobian", "torch.autograd.functional.hessian")
+def _functional(m: Machine, name: str, call: Call) -> Value:
+    """A derivative of a function at inputs that are cut off first, unless `create_graph` asks for a graph."""
+    function, inputs = call.argument(0, "func"), call.argument(1, "inputs")
+    if function is None or inputs is None:
+        return unknown_call(m, call, "a derivative")
+    several = items_of(m, inputs) if m.tensor(inputs) is None else None
+    args = list(several if several is not None else (inputs,))
+    inner = [_mapped(m, arg, call, f"inner {at}", _functional_input) for at, arg in enumerate(args)]
+    before = m.mode
+    m.store.set(MODE, GRAD)
+    with m.numbered(call.node, _NUMBERED):
+        call_value(m, function, Call(call.node, tuple(inner)))
+    m.store.set(MODE, before)
+    creates = call.keywords.get("create_graph") == TRUE
+    made = tuple(_outside(m, arg, call, f"of {at}", args if creates else []) for at, arg in enumerate(args))
+    return made[0] if several is None else Tuple(made)
+
+
+def _functional_input(state: Tensor) -> Tensor:
+    return Tensor(
+        requires_grad=YES, is_leaf=MAYBE, grad_fn=frozenset({None, "*"}), view=MAYBE, origin=state.origin
+    )
+
+
+@handles("torch.func.functional_call", "torch.nn.utils.stateless.functional_call")
+def _functional_call(m: Machine, name: str, call: Call) -> Value:
+    """A module's forward with other tensors in the place of its parameters."""
+    module, given = call.argument(0, "module"), call.argument(1, "parameter_and_buffer_dicts")
+    held = [m.cells.get(getattr(v, "address", -1)) for v in (_dicts(given) if given is not None else ())]
+    dicts = [content for content in held if type(content) is Dict]
+    if module is None or not layers.is_module(m, module) or len(dicts) < len(held):
+        ref = combined(m, call.node, "functional_call()", list(call.all_values()))
+        m.update(ref, lambda t: t._replace(loose=True) if type(t) is Tensor else t)
+        return ref
+    swapped: dict[int, object] = {}
+    for path, ref in layers.members(m, module).parameters:
+        for content in dicts:
+            new = content.get(const(path))
+            state = m.tensor(new if new is not None else content.rest)
+            if state is not None:
+                swapped.setdefault(ref.address, m.cells[ref.address])
+                m.store.set(ref.address, state._replace(parameter=YES))
+    args = call.argument(2, "args")
+    known = (
+        (args,)
+        if args is not None and m.tensor(args) is not None
+        else items_of(m, args)
+        if args is not None
+        else ()
+    )
+    words = m.cells.get(getattr(call.argument(3, "kwargs"), "address", -1))
+    keywords = {str(k.value): v for k, v in words.items} if type(words) is Dict else {}
+    star = None if known is not None else Unknown("arguments")
+    value = call_value(m, module, Call(call.node, tuple(known or ()), keywords, star))
+    for address, before in swapped.items():
+        m.store.set(address, before)
+    return value
+
+
+def _dicts(given: Value) -> tuple[Value, ...]:
+    """The dicts of parameters and buffers: one, or several in a tuple."""
+    return given.items if type(given) is Tuple else (given,)
