@@ -11,6 +11,7 @@ from gradvet.autograd.memory.values import (
     NONE,
     Const,
     Dict,
+    Distribution,
     Instance,
     Opaque,
     Ref,
@@ -271,6 +272,8 @@ def _parts(m: Machine, ref: Ref, depth: int) -> list[Value]:
             parts = [*(items or ()), rest]
         case Dict(items=pairs, rest=rest):
             parts = [*(v for _, v in pairs), rest]
+        case Distribution(inputs=inputs):
+            parts = [*inputs]
         case Instance(owner=owner) if not m.classes[owner].is_module and depth:
             parts = [m.cells.get((ref.address, name)) for name in m.attributes.get(ref.address & ~1, ())]
         case _:

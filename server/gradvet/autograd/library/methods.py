@@ -29,6 +29,7 @@ from gradvet.autograd.memory.values import (
     Dict,
     Distribution,
     Each,
+    External,
     Instance,
     Layer,
     Method,
@@ -55,14 +56,15 @@ from gradvet.autograd.python import contexts
 from gradvet.autograd.python.calls import (
     CALL_METHOD,
     CALL_OBJECT,
+    MAKE_BASE,
     Call,
     call_value,
     find_in_class,
     make_base,
     unknown_call,
 )
-from gradvet.autograd.python.objects import default_item, element_of, set_item
-from gradvet.autograd.python.operators import extend, grow
+from gradvet.autograd.python.objects import CONTENT, default_item, element_of, set_item
+from gradvet.autograd.python.operators import LONGEST_TEXT, extend, grow
 
 
 def call_method(m: Machine, method: Method, call: Call) -> Value:
@@ -474,6 +476,19 @@ _PURE = frozenset(
 )
 
 
+def _formatted(receiver: Const, call: Call) -> Value:
+    """`"layer_{}".format(3)`, when all that goes in is known."""
+    given = (*call.args, *call.keywords.values())
+    if call.star is not None or call.stars is not None or not all(type(v) is Const for v in given):
+        return Text()
+    try:
+        words = {word: value.value for word, value in call.keywords.items()}
+        text = receiver.value.format(*(arg.value for arg in call.args), **words)
+    except (TypeError, ValueError, LookupError, AttributeError):
+        return Unknown("a text that cannot be made")
+    return const(text) if len(text) <= LONGEST_TEXT else Text()
+
+
 def _text_method(m: Machine, receiver: Value, name: str, call: Call) -> Value:
     known = (
         type(receiver) is Const and type(receiver.value) is str and not call.keywords and call.star is None
@@ -483,6 +498,8 @@ def _text_method(m: Machine, receiver: Value, name: str, call: Call) -> Value:
             return const(getattr(receiver.value, name)(*(arg.value for arg in call.args)))
         except (TypeError, ValueError):
             return Unknown(f"`{name}` of a text, which raises")
+    if type(receiver) is Const and name == "format":
+        return _formatted(receiver, call)
     if name in ("split", "splitlines", "rsplit"):
         return m.new(call.node, Sequence("list", None, Text()))
     if name in ("startswith", "endswith", "isdigit", "isalpha"):
@@ -517,10 +534,10 @@ def _instance(m: Machine, ref: Ref, content: Instance, name: str, call: Call) ->
 def _as_builtin(m: Machine, ref: Ref, bases: frozenset[str], name: str, call: Call) -> Value:
     """A method of a class of the file that extends dict or list."""
     is_list = bool(bases & {"builtins.list", "collections.deque"})
-    part = m.cells.get((ref.address, "#content"))
+    part = m.cells.get((ref.address, CONTENT))
     if part is None:
-        part = m.place_part(ref.address, "#content", Sequence() if is_list else Dict())
-        m.write_cell(ref, "#content", part)
+        part = m.place_part(ref.address, CONTENT, Sequence() if is_list else Dict())
+        m.write_cell(ref, CONTENT, part)
     content = m.cells[part.address]
     return (_sequence if is_list else _dict)(m, part, content, name, call)
 
@@ -591,5 +608,14 @@ def _is_submodule(m: Machine, call: Call) -> bool:
     return False
 
 
+def _init_builtin(m: Machine, receiver: Ref, owner: int, call: Call) -> None:
+    """`dict.__init__`, `list.__init__` of a class of the file that extends one of them."""
+    external = m.classes[owner].external
+    maker = "builtins.list" if external & {"builtins.list"} else "builtins.dict"
+    if external & {"builtins.dict", "collections.OrderedDict", "builtins.list"}:
+        m.write_cell(receiver, CONTENT, call_value(m, External(maker), call))
+
+
+MAKE_BASE.append(_init_builtin)
 CALL_METHOD.append(call_method)
 CALL_OBJECT.append(call_object)

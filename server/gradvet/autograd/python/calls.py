@@ -489,6 +489,10 @@ def define_class(m: Machine, node: ast.ClassDef) -> Value:
             own = m.cells.get((address, "__init__"))
             if type(own) is Function and applied.modes & NO_GRAD:
                 m.store.set((address, "__init__"), own._replace(modes=(*own.modes, applied)))
+        elif type(applied) is Function:
+            made = call_function(m, applied, Call(decorator, (Class(address),)))
+            if type(made) is Class and made.address in m.classes:
+                return made
     return Class(address)
 
 
@@ -547,7 +551,7 @@ def instantiate(m: Machine, cls: Class, call: Call) -> Value:
     init = find_in_class(m, cls.address, "__init__")
     if init is not None:
         call_value(m, Bound(init, ref), call)
-    elif info.is_module:
+    elif info.is_module or (info.external and not info.fields):
         make_base(m, ref, cls.address, call)
     elif info.fields:
         for at, name in enumerate(info.fields):

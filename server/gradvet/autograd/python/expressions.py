@@ -33,7 +33,13 @@ from gradvet.autograd.memory.values import (
 from gradvet.autograd.python.calls import Call, call_value
 from gradvet.autograd.python.control import fork, is_none, narrow, truth
 from gradvet.autograd.python.names import bind, builds_modules, lookup
-from gradvet.autograd.python.objects import assign, element_of, get_attribute, get_item, items_of
+from gradvet.autograd.python.objects import (
+    assign,
+    element_of,
+    get_attribute,
+    get_item,
+    items_of,
+)
 from gradvet.autograd.python.operators import LONGEST_TEXT, binary, compare, same_class, unary
 
 MOST_TUPLES_DEEP = 5

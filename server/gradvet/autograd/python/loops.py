@@ -21,7 +21,7 @@ from gradvet.autograd.memory.values import (
 from gradvet.autograd.python.contexts import in_mode
 from gradvet.autograd.python.control import narrow, truth
 from gradvet.autograd.python.names import builds_modules
-from gradvet.autograd.python.objects import ELEMENTS, assign, element_of, items_of
+from gradvet.autograd.python.objects import ELEMENTS, are_parameters, assign, element_of, items_of
 
 MOST_UNROLLED = 4
 MOST_NAMED = 60  # `Machine.numbered` has place for so many
@@ -48,7 +48,7 @@ def _run_over(m: Machine, node: ast.For, source: Value) -> bool:
     if items is not None:
         if not items:
             return m.block(node.orelse) if node.orelse else True
-        merged = _each(m, items) if _is_members(m, source) or _are_parameters(m, items) else None
+        merged = _each(m, items) if _is_members(m, source) or are_parameters(m, items) else None
         if merged is not None and _told_apart(m, items) and _may_unroll(m, node, items, MOST_NAMED):
             return _unrolled(m, node, items)
         if merged is not None:
@@ -94,12 +94,6 @@ def _may_unroll(m: Machine, node: ast.For, items: tuple[Value, ...], most: int) 
 def _is_members(m: Machine, source: Value) -> bool:
     content = m.cells.get(getattr(source, "address", -1))
     return type(content) is Sequence and content.kind == "members"
-
-
-def _are_parameters(m: Machine, items: tuple[Value, ...]) -> bool:
-    """Whether a list holds parameters and nothing else, each of them once."""
-    states = [m.tensor(item) if type(item) is Ref else None for item in items]
-    return len(set(items)) == len(items) and all(s is not None and s.parameter == YES for s in states)
 
 
 def _each(m: Machine, items: tuple[Value, ...]) -> Value | None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from gradvet.autograd.library import arrays, flags, forgotten, layers, tensors
 from gradvet.autograd.machine import Machine
-from gradvet.autograd.memory.domain import Origin, Tensor
+from gradvet.autograd.memory.domain import YES, Origin, Tensor
 from gradvet.autograd.memory.values import (
     NONE,
     Array,
@@ -54,6 +54,8 @@ _MATH_CONSTANTS = {
     "torch.inf",
 }
 MOST_LETTERS = 8
+CONTENT = "#content"
+"""The cell of what an object holds as the dict or list that its class extends."""
 
 ELEMENTS: dict[type, Callable[[Machine, Ref, Any, ast.AST], Value]] = {}
 """What is made when one of these objects is iterated."""
@@ -268,6 +270,8 @@ def get_item(m: Machine, value: Value, key: Value, node: ast.AST) -> Value:
                 getter = find_in_class(m, content.owner, "__getitem__")
                 if getter is not None:
                     return call_value(m, Bound(getter, value), Call(node, (key,)))
+                if (value.address, CONTENT) in m.cells:
+                    return get_item(m, m.cells[value.address, CONTENT], key, node)
                 return child(m, value, _key_name(key), node)
             case Array():
                 return arrays.index(m, value, content, key, node)
@@ -378,6 +382,8 @@ def set_item(m: Machine, holder: Value, key: Value, new: Value, node: ast.AST) -
                 setter = find_in_class(m, owner, "__setitem__")
                 if setter is not None:
                     call_value(m, Bound(setter, atom), Call(node, (key, new)))
+                elif (atom.address, CONTENT) in m.cells:
+                    set_item(m, m.cells[atom.address, CONTENT], key, new, node)
                 else:
                     m.write_cell(atom, _key_name(key), new, certain=type(key) is Const)
             case Opaque():
@@ -462,7 +468,16 @@ def items_of(m: Machine, value: Value) -> tuple[Value, ...] | None:
                 return tuple(key for key, _ in items)
             case Layer() if content.name and content.rest is None and content.children:
                 return tuple(v for _, v in content.children)
+            case Instance(owner=owner) if (value.address, CONTENT) in m.cells:
+                own = find_in_class(m, owner, "__iter__") is not None
+                return None if own else items_of(m, m.cells[value.address, CONTENT])
     return None
+
+
+def are_parameters(m: Machine, items: tuple[Value, ...]) -> bool:
+    """Whether a list holds parameters and nothing else, each of them once."""
+    states = [m.tensor(item) if type(item) is Ref else None for item in items]
+    return len(set(items)) == len(items) and all(s is not None and s.parameter == YES for s in states)
 
 
 def element_of(m: Machine, value: Value, node: ast.AST) -> Value:
@@ -513,6 +528,9 @@ def _iterate_instance(m: Machine, ref: Value, owner: int, node: ast.AST) -> Valu
             step = find_in_class(m, owner, "__next__")
             return call_value(m, Bound(step, ref), Call(node, ())) if step is not None else Unknown()
         return element_of(m, result, node)
+    held = m.cells.get((getattr(ref, "address", -1), CONTENT))
+    if held is not None:
+        return element_of(m, held, node)
     getter = find_in_class(m, owner, "__getitem__")
     if getter is not None:
         return call_value(m, Bound(getter, ref), Call(node, (Number("int"),)))

@@ -38,10 +38,11 @@ from gradvet.autograd.memory.values import (
 )
 from gradvet.autograd.python.calls import FIELD, Call, call_value, find_in_class, unknown_call
 from gradvet.autograd.python.control import is_instance, truth
-from gradvet.autograd.python.objects import element_of, get_attribute, items_of, set_attribute
+from gradvet.autograd.python.objects import are_parameters, element_of, get_attribute, items_of, set_attribute
 from gradvet.autograd.python.operators import binary, number_of
 
 MOST_ITEMS = 16
+MOST_MEMBERS = 60
 PAIR = 2
 PASSES = 2  # of what folds a value of unknown length: its first result, and one that goes in again
 
@@ -121,9 +122,10 @@ def _range(m: Machine, name: str, call: Call) -> Value:
 def _enumerate(m: Machine, name: str, call: Call) -> Value:
     source = call.args[0] if call.args else Unknown()
     items = items_of(m, source)
-    if items is not None and len(items) <= MOST_ITEMS:
+    members = _is_members(m, source) or (bool(items) and are_parameters(m, items or ()))
+    if items is not None and len(items) <= (MOST_MEMBERS if members else MOST_ITEMS):
         pairs = tuple(Tuple((const(at), item)) for at, item in enumerate(items))
-        kind = "members" if _is_members(m, source) else "list"
+        kind = "members" if members else "list"
         return m.new(call.node, Sequence(kind, pairs))
     pair = Tuple((Number("int"), element_of(m, source, call.node)))
     return m.new(call.node, Sequence("generator", None, pair, nonempty=True))
