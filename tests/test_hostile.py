@@ -1,0 +1,131 @@
+"""No file takes more than a few seconds, whatever is in it; and a bound that was reached is told."""
+
+import time
+
+import pytest
+
+from gradvet.analysis import analyze
+from gradvet.text import Source
+
+# Seconds of processor time: several times what the slowest takes on a machine with nothing else to do. What
+# this must catch takes minutes.
+LONGEST = 10.0
+
+_HEAD = "import torch\nfrom torch import nn\nw = torch.ones(3, requires_grad=True)\n"
+
+
+def _lines(count: int, text: str) -> str:
+    """The text so many times; `@` stands for the number of the repetition, `%` for the one after it."""
+    return "".join(text.replace("@", str(i)).replace("%", str(i + 1)) for i in range(count))
+
+
+def _nested(count: int, head: str, body: str) -> str:
+    """A body in so many blocks within one another."""
+    blocks = "".join("    " * i + head.replace("@", str(i)) + "\n" for i in range(count))
+    return blocks + "".join("    " * count + line + "\n" for line in body.splitlines())
+
+
+STEPS = "the run was stopped after"
+CALLS = "what comes after that is not followed"
+LOOPS = "was not run item by item"
+
+PROGRAMS: dict[str, tuple[str, str]] = {
+    "parentheses": ("y = " + "(" * 150 + "w" + " + 1)" * 150 + "\n", ""),
+    "ifs in ifs": (_nested(90, "if a > @:", "w = w * 2"), ""),
+    "a long chain of elif": (
+        "def f(a, x):\n    if a:\n        y = x\n"
+        + _lines(800, "    elif a == @:\n        y = x * @\n")
+        + "    return y\nf(a, w)\n",
+        "nested too deep",
+    ),
+    "ifs in a row": (
+        "x = w\n" + _lines(1500, "if a[@]:\n    x = x * @\n    y@ = x.sum()\n") + "x.sum().backward()\n",
+        "",
+    ),
+    "loops in loops with branches": (
+        "s, t = 0, w\n"
+        + _nested(
+            14,
+            "for i@ in n@:",
+            "if a():\n    s = s + t.sum()\nelif b():\n    t = t * s\n    continue\nt = t + 1",
+        ),
+        STEPS,
+    ),
+    "whiles in whiles": (_nested(15, "while c@():", "w = w + 1"), ""),
+    "loops in loops over known things": (
+        "s = 0\n" + _nested(12, "for i@ in (1, 2, 3, 4):", "s = s + w.sum() * i0"),
+        LOOPS,
+    ),
+    "comprehensions in comprehensions over known things": (
+        "y = " + "[" * 9 + "w * 2" + _lines(9, " for a@ in (1, 2, 3, 4, 5, 6, 7, 8)]") + "\n",
+        LOOPS,
+    ),
+    "a tower of comprehensions": ("y = " + "[" * 40 + "w * 2" + _lines(40, " for a@ in b@]") + "\n", ""),
+    "functions that call one another": (
+        _lines(
+            60,
+            "def f@(x, n):\n    if n:\n        return f%(x * 2, n - 1) + f0(x, n)\n    return x\n",
+        )
+        + "f0(w, n())\n",
+        "",
+    ),
+    "calls that fan out": (
+        _lines(20, "def f@(x):\n    return f%(x) + f%(x * 2) + f%(x + 1)\n")
+        + "def f20(x):\n    return x\nf0(w)\n",
+        CALLS,
+    ),
+    "thousands of functions": (
+        _lines(4000, "def f@(x):\n    loss = (x * @).sum()\n    loss.backward()\n    return loss.item()\n"),
+        "",
+    ),
+    "a thousand modules": (
+        _lines(
+            1000,
+            "class N@(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+            "        self.a = nn.Linear(3, 3)\n    def forward(self, x):\n        return self.a(x)\n",
+        ),
+        "",
+    ),
+    "a huge dict of tensors": (
+        "d = {\n" + _lines(6000, "'k@': torch.ones(@),\n") + "}\nfor k in d:\n    d[k] = d[k] * 2\n",
+        "",
+    ),
+    "a huge dict that is filled": ("d = {}\n" + _lines(6000, "d['k@'] = torch.ones(@)\n"), ""),
+    "a try around everything": (
+        "try:\n" + _lines(2500, "    y@ = w * @\n") + "except ValueError:\n    y0 = None\n",
+        "",
+    ),
+    "thousands of returns": (
+        "def f(a, x):\n" + _lines(4000, "    y@ = x * @\n    if a == @:\n        return y@\n") + "f(a, w)\n",
+        STEPS,
+    ),
+    "changes in place of views": (
+        "x = w * 2\n" + _lines(1500, "v@ = x[@]\n") + _lines(1500, "v@.add_(1)\n"),
+        STEPS,
+    ),
+    "changes in place of what was saved": (_lines(3000, "y@ = w * w\nz@ = y@ * y@\ny@.add_(1)\n"), STEPS),
+    "cuts one after another": (
+        "x = w\n" + _lines(2000, "x = (x * w).detach() + w\n") + "x.sum().backward()\n",
+        "",
+    ),
+    "hundreds of optimizers": (
+        _lines(400, "m@ = nn.Linear(3, 3)\no@ = torch.optim.SGD(m@.parameters(), lr=1)\n"),
+        "",
+    ),
+    "tuples of tuples": ("x = w\n" + "x = (x, x)\n" * 40 + "y = torch.stack(x)\n", ""),
+    "a chain of unknown calls": ("x = w\n" + "x = foo(x, x, x)\n" * 3000 + "x.backward()\n", ""),
+    "numbers too large to compute": ("x = 10 ** 10 ** 10\ny = 1 << 10 ** 9\nz = [0] * 10 ** 9\n", ""),
+    "a file of broken lines": ("def f(:\n  x = [1\n" * 3000, ""),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_ends_soon_and_tells_its_bounds(name: str) -> None:
+    """The time is that of the processor, so that other work on the machine does not count."""
+    text, limit = PROGRAMS[name]
+    begin = time.process_time()
+    analysis = analyze(Source(f"{name}.py", _HEAD + text))
+    assert time.process_time() - begin < LONGEST
+    told = " ".join(analysis.facts.limits)
+    assert limit in told
+    assert analysis.facts.states or analysis.problems
