@@ -32,7 +32,7 @@ from gradvet.autograd.memory.values import (
 
 MODE = "mode"
 MODE_SETTER = "mode setter"
-MOST_STEPS = 25_000
+MOST_STEPS = 20_000
 MOST_WORK = 4_000_000
 MOST_CALLS_DEEP = 24
 MOST_RUNS_OF_ONE_FUNCTION = 240

@@ -12,7 +12,7 @@ from gradvet.autograd.library.operations import ALONE, saving
 from gradvet.autograd.library.tensors import in_forward
 from gradvet.autograd.machine import Loop, Machine
 from gradvet.autograd.memory.domain import GRAD, MAYBE, NO, YES, Node, Tensor
-from gradvet.autograd.memory.values import Dict, Each, Ref, Sequence, Tuple, Value, refs
+from gradvet.autograd.memory.values import Dict, Each, Ref, Sequence, Tuple, Union, Value, refs
 
 Calls = tuple[ast.AST, ...]
 ADDING = frozenset({"+", "+=", "add()", "add_()", "-", "-="})
@@ -122,18 +122,25 @@ class Walks:
     def _alone(self, state: Tensor) -> bool:
         """Whether at most one name, attribute or container holds a tensor or what shares its storage."""
         cells = self.machine.cells
+        self.machine.charge(len(cells))
         sharing = {at for at, t in cells.items() if type(t) is Tensor and t.storage & state.storage}
         holders = 0
         for key, value in cells.items():
-            parts: tuple[Value, ...] = (
-                (value,) if type(key) is tuple and not str(key[1]).startswith("#") else ()
-            )
-            if type(value) is Sequence:
+            kind = type(value)
+            if kind is Ref or kind is Union or kind is Each:
+                if type(key) is not tuple or str(key[1]).startswith("#"):
+                    continue
+                parts: tuple[Value, ...] = (value,)
+            elif kind is Sequence:
                 parts = tuple(part for part in (*(value.items or ()), value.rest) if part is not None)
-            elif type(value) is Dict:
+            elif kind is Dict:
                 parts = tuple(part for _, part in value.items)
+            else:
+                continue
             holders += any(ref.address in sharing for part in parts for ref in refs(part))
-        return holders <= 1
+            if holders > 1:
+                return False
+        return True
 
     def leaf_changed(
         self, site: ast.AST, state: Tensor, leaf: Tensor, target: ast.expr | None, how: str, *, asks: bool

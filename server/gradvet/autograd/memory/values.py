@@ -24,7 +24,8 @@ from gradvet.autograd.memory.gradients import Gradient, join_gradients
 MOST_ATOMS = 10
 MOST_OBJECTS = 64  # of a value that is one of many objects: an element of a list of parameters
 MOST_WORDS = 4
-MOST_KEYS = 500
+MOST_JOINED = 100
+MOST_KEYS = 250
 
 
 class Ref(NamedTuple):
@@ -353,6 +354,9 @@ def _merge_numbers(a: Value, b: Value) -> Value | None:
     return Number(a_kind if a_kind == b_kind else "number", cuts)
 
 
+TOO_MANY = Unknown("too many possibilities")
+
+
 def join(a: Value, b: Value) -> Value:
     """One or the other."""
     if a is b or a == b:
@@ -399,16 +403,18 @@ def join(a: Value, b: Value) -> Value:
     if not changed:
         return a
     if len(out) > (MOST_OBJECTS if all(type(atom) is Ref for atom in out) else MOST_ATOMS):
-        return Unknown("too many possibilities")
+        return TOO_MANY
     joined = out[0] if len(out) == 1 else Union(tuple(out))
     return a if joined == a else joined
 
 
 def join_all(values: list[Value]) -> Value | None:
-    """The join of some values; None for none."""
+    """The join of some values; None for none. Where a hundred are too many, the rest are not looked at."""
     joined = None
-    for value in values:
+    for at, value in enumerate(values):
         joined = value if joined is None else join(joined, value)
+        if at > MOST_JOINED and joined is TOO_MANY:
+            break
     return joined
 
 
