@@ -7,7 +7,7 @@ PYTHON := $(shell for python in python3 python3.14 python3.13 python3.12 python3
 	"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null && echo "$$python" && break; done)
 
 .DELETE_ON_ERROR:
-.PHONY: run test check lint types contracts tests client docs clean
+.PHONY: run test check lint types contracts tests client docs wild mutate clean
 
 run: $(VENV)/installed
 	@# There are findings, which is exit status 1 for scripts; here it is what should happen.
@@ -36,6 +36,13 @@ client: client/out/extension.js
 docs: $(VENV)/ready
 	$(BIN)/python -m tools.catalogue
 	$(BIN)/python -m tools.readme
+
+# Both download pinned packages into packages/, to be looked at and never to be run.
+wild: $(VENV)/installed
+	$(BIN)/python -m tools.wild
+
+mutate: $(VENV)/installed
+	$(BIN)/python -m tools.mutate
 
 clean:
 	rm -rf $(VENV) node_modules client/out dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

@@ -1,1 +1,1 @@
-"""Known faults, put into real training code one at a time: and how many of them a tool finds."""
+"""Known faults, put into real training code one at a time, and what a checker finds of them."""

@@ -51,10 +51,8 @@ def main() -> int:
         if options.misses:
             for case in wanted:
                 if not found[case.key]:
-                    print(
-                        f"missed {case.key} {case.mutant.operator} {case.package.name} "
-                        f"{case.path}:{case.mutant.row} {case.line}"
-                    )
+                    place = f"{case.package.name} {case.path}:{case.mutant.row}"
+                    print(f"missed {case.key} {case.mutant.operator} {place} {case.line}")
     return 0
 
 

@@ -151,12 +151,16 @@ def _root(node: ast.expr) -> set[str]:
 def follow(module: Module, node: ast.AST) -> frozenset[int]:
     """The rows of a statement or block, and of those that mention what it gives.
 
-    What a function gives back is followed to the calls of it in the same file, and what those give once more.
+    What a function gives back is followed to the calls of it in the same file, and so on through their functions.
     """
-    home = function_of(module, node)
-    found = whole_rows(node) | _mentions(module, home, names_bound(node))
-    if _returns(home, node):
-        found |= _at_callers(module, home)
+    found: set[int] = set()
+    queue, done = [node], set[ast.AST]()
+    for one in queue:
+        home = function_of(module, one)
+        found |= (whole_rows(one) if one is node else rows(one)) | _mentions(module, home, names_bound(one))
+        if _returns(home, one) and home not in done:
+            done.add(home)
+            queue += [said.node for said in _said(module) if getattr(home, "name", "") in said.calls]
     return frozenset(found)
 
 
@@ -189,18 +193,6 @@ def _returns(home: ast.AST, node: ast.AST) -> bool:
             if statement in inside or names & mentioned:
                 return True
     return False
-
-
-def _at_callers(module: Module, home: ast.AST) -> set[int]:
-    """The rows in which a function is called by its name, and those that mention what the call gives."""
-    name = getattr(home, "name", "")
-    found: set[int] = set()
-    for said in _said(module):
-        if name in said.calls:
-            found |= rows(said.node) | _mentions(
-                module, function_of(module, said.node), names_bound(said.node)
-            )
-    return found
 
 
 def steps_of(module: Module, node: ast.AST) -> frozenset[int]:

@@ -197,11 +197,10 @@ def _is_kept(module: Module, node: ast.AST) -> bool:
 
 def _without_grad(module: Module, node: ast.AST) -> bool:
     """Whether a node stands in a block or function that turns grad mode off."""
-    here = node
-    while (above := around(module, here, ast.With, ast.FunctionDef, ast.AsyncFunctionDef)) is not None:
-        here = above
-        makers = [item.context_expr for item in here.items] if isinstance(here, ast.With) else []
-        makers += getattr(here, "decorator_list", [])
+    while (above := around(module, node, ast.With, ast.FunctionDef, ast.AsyncFunctionDef)) is not None:
+        node = above
+        makers = [item.context_expr for item in node.items] if isinstance(node, ast.With) else []
+        makers += getattr(node, "decorator_list", [])
         if any(_is_no_grad(maker) for maker in makers):
             return True
     return False

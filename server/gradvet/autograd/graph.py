@@ -53,6 +53,15 @@ def changed_key(address: int) -> tuple[int, str]:
     return (address, "#changed")
 
 
+def unknown_key(address: int) -> tuple[int, str]:
+    """The cell that holds the arguments of an op of which nothing was known."""
+    return (address, "#unknown")
+
+
+LEARN: list[Callable[[Machine, Value, ast.AST], None]] = []
+"""What is learnt of a value from which a backward starts; registered by the part of the library that does it."""
+
+
 def add_node(
     m: Machine,
     address: int,
@@ -310,9 +319,8 @@ def backward(
     keeps = _is_true(retain) or (retain in (None, NONE) and _is_true(create))
     certain_keep = retain is None or type(retain) is Const
     for atom in m.alternatives(root):
-        content = m.cells.get(getattr(atom, "address", -1))
-        if type(content) is Opaque:
-            _known_by_backward(m, atom, content, site)
+        for learn in LEARN:
+            learn(m, atom, site)
     states = m.tensors(root)
     joined = m.tensor(root)
     for _, state in states:
@@ -395,39 +403,6 @@ def _gradients_with_graph(m: Machine, site: ast.AST, root: Tensor, *, certain: b
             origin=Origin(site, "backward(create_graph=True)"),
         )
         m.store.set(ref.address, state)
-
-
-def _known_by_backward(m: Machine, atom: Ref, content: Opaque, site: ast.AST) -> None:
-    """Something unknown on which `backward()` is called did require grad, or the line would raise."""
-    inputs = opaque_inputs(m, atom)
-    leaves, nodes, cuts = NOTHING, NOTHING, NOTHING
-    for state in inputs:
-        if state.requires_grad & YES:
-            leaves, nodes = leaves | state.leaves, nodes | state.nodes
-        cuts |= state.cuts
-    address = atom.address
-    flagged = m.judge.cut_notes.flagged.get(address & ~1) if m.judge is not None else None
-    if flagged is not None:
-        # Had it been computed, `loss.requires_grad = True` would have raised: it is a leaf, and all there is to reach.
-        number = m.cut("forced", "requires_grad", flagged, leaves, nodes, cuts)
-        m.judge.cut_notes.made_leaf(address, number)
-        own = frozenset({address})
-        leaf = Tensor(YES, storage=own, leaves=own, cuts=cuts | {number}, origin=content.origin)
-        m.write(atom, leaf)
-        return
-    add_node(m, address, UNKNOWN, site, inputs, keeps=YES, all_known=False)
-    state = Tensor(
-        requires_grad=YES,
-        is_leaf=NO,
-        grad_fn=frozenset({"*"}),
-        storage=frozenset({address}),
-        nodes=frozenset({address}),
-        leaves=leaves,
-        cuts=cuts,
-        origin=content.origin,
-        assumes=frozenset({"it requires grad, since `backward()` is called on it"}),
-    )
-    m.write(atom, state)
 
 
 def _is_true(value: Value | None) -> bool:

@@ -152,6 +152,8 @@ Execute = Callable[["Machine", Any], bool]
 
 EVALUATE: dict[type, Evaluate] = {}
 EXECUTE: dict[type, Execute] = {}
+EXPECT: list[Callable[["Machine", Ref, ast.AST], None]] = []
+"""What is done with something unknown at a place of which an earlier pass has learnt what it makes."""
 
 
 class Machine:
@@ -185,18 +187,18 @@ class Machine:
         self.entered: list[ast.AST] = []
         self.meant_to_raise = 0
         self.blind_runs: dict[tuple[ast.AST, int], int] = {}
-        self.module_mode = 0
+        self.module_mode = self.global_scope = 0
         self.setters: dict[int, ast.AST] = {}
         self.hooks = Hooks()
         self.batched = 0  # how many vmaps are around: what they hand in tells of no view
         self.mode_nodes: list[ast.AST] = []
         self.passed: dict[ast.Call, deque[tuple[tuple[Value, ...], dict[str, Value], ScopeInfo]]] = {}
         self.calls_of: dict[ast.AST, tuple[ast.AST, ...]] = {}
-        self.global_scope = 0
         self.scope_parents: dict[int, int] = {}
         self.scope_infos: dict[ast.AST, ScopeInfo] = {}
         self._scopes: dict[tuple[int, int], int] = {}
         self.judge: Any = None
+        self.learnt, self.expected = dict[int, str](), dict[int, str]()
         self.star_imports: dict[int, list[str]] = {}
         self.imports: Any = None
         self.stand_ins: dict[ast.AST, ast.AST] = {}
@@ -451,7 +453,11 @@ class Machine:
         """A new object of which nothing is known yet; what it came from may be used there in any way."""
         if inputs and self.judge is not None and self.judge.walks.retains.kept:
             self.judge.walks.retains.handed_over(inputs)
-        return self.new(node, Opaque(reason, inputs, Origin(node, reason)), tag)
+        ref = self.new(node, Opaque(reason, inputs, Origin(node, reason)), tag)
+        if ref.address in self.expected:
+            for expect in EXPECT:
+                expect(self, ref, node)
+        return ref
 
     # -- running
 

@@ -10,7 +10,7 @@ from gradvet.autograd.facts import Facts
 from gradvet.autograd.graph import backward, held_tensors
 from gradvet.autograd.judging.judge import Judge
 from gradvet.autograd.judging.verdicts import conclude
-from gradvet.autograd.knowledge.frameworks import LIGHTNING_BACKWARD, LIGHTNING_NO_GRAD
+from gradvet.autograd.knowledge.frameworks import Convention, convention_of
 from gradvet.autograd.library import (  # noqa: F401  some only register what they know
     collectives,
     custom_functions,
@@ -20,11 +20,15 @@ from gradvet.autograd.library import (  # noqa: F401  some only register what th
     norms,
     torch_calls,
 )
+from gradvet.autograd.library.annotations import annotated
+from gradvet.autograd.library.evidence import was_computed
 from gradvet.autograd.library.layers import as_module
 from gradvet.autograd.machine import MODE, Frame, Loop, Machine, OutOfSteps
 from gradvet.autograd.memory.domain import ANY_FN, GRAD, MAYBE, NO_GRAD, Origin, Tensor
 from gradvet.autograd.memory.values import (
+    NONE,
     Class,
+    Dict,
     External,
     Function,
     Instance,
@@ -34,9 +38,12 @@ from gradvet.autograd.memory.values import (
     OwnModule,
     Ref,
     Text,
+    Tuple,
     Unknown,
     Value,
+    const,
     join,
+    join_all,
 )
 from gradvet.autograd.python import expressions, python_calls, statements  # noqa: F401  they register themselves
 from gradvet.autograd.python.calls import Call, ClassInfo, call_function, call_value, find_in_class
@@ -182,20 +189,28 @@ def _speaks_of_torch(m: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef) -
 
 
 def _alone(
-    m: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef, function: Function, given: tuple[Value, ...]
+    m: Machine,
+    node: ast.FunctionDef | ast.AsyncFunctionDef,
+    function: Function,
+    given: tuple[Value, ...],
+    *,
+    escapes: bool = True,
 ) -> Value:
-    """Run a function by itself; what it gives goes to callers that are not in this file."""
+    """Run a function by itself; what it gives goes to callers that are not in this file.
+
+    It does not escape when it is known what those do with it.
+    """
     before = m.mode
     m.alone = True
     if m.imports is not None:
         m.imports.begin()
-    call = Call(node, (*given, *_arguments(m, node, function, len(given))))
+    call = _call_with_unknown(m, node, node, function, given)
     value = call_function(
         m, function._replace(kind="" if function.kind == "contextmanager" else function.kind), call
     )
     m.store.set(MODE, before)
     m.alone = False
-    if m.judge is not None:
+    if m.judge is not None and escapes:
         m.judge.escaped(value)
         if node.name == "forward" and function.owner in m.classes and m.classes[function.owner].is_module:
             m.judge.walks.returned(node, value)
@@ -204,59 +219,80 @@ def _alone(
     return value
 
 
-def _arguments(
-    m: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef, function: Function, skip: int
-) -> tuple[Value, ...]:
+def _call_with_unknown(
+    m: Machine,
+    site: ast.AST,
+    node: ast.FunctionDef | ast.AsyncFunctionDef,
+    function: Function,
+    given: tuple[Value, ...],
+) -> Call:
+    """A call of a function of which nobody knows with what it is called: only its signature tells."""
     defaults = dict(function.defaults)
-    out = []
-    args = [*node.args.posonlyargs, *node.args.args][skip:]
-    for arg in args:
-        value = _unknown_argument(m, arg)
-        if arg.arg in defaults:
-            value = join(defaults[arg.arg], value)
-        out.append(value)
-    return tuple(out)
+
+    def argument(arg: ast.arg) -> Value:
+        value = _unknown_argument(m, arg, function.scope)
+        return join(defaults[arg.arg], value) if arg.arg in defaults else value
+
+    args = node.args
+    positional = [*args.posonlyargs, *args.args][len(given) :]
+    return Call(
+        site,
+        (*given, *(argument(arg) for arg in positional)),
+        {arg.arg: argument(arg) for arg in args.kwonlyargs},
+        None if args.vararg is None else m.unknown(args.vararg, f"one of `*{args.vararg.arg}`"),
+        None if args.kwarg is None else m.unknown(args.kwarg, f"one of `**{args.kwarg.arg}`"),
+    )
 
 
-def _unknown_argument(m: Machine, arg: ast.arg) -> Value:
+def _unknown_argument(m: Machine, arg: ast.arg, scope: int) -> Value:
     """An argument of which only its annotation is known."""
     words = f"argument `{arg.arg}`"
-    hint = _annotation(m, arg.annotation) if arg.annotation is not None else None
-    if type(hint) is External:
-        short = hint.name.rpartition(".")[2]
-        if hint.name in ("torch.Tensor", "torch.FloatTensor"):
-            state = Tensor(MAYBE, MAYBE, frozenset({None, ANY_FN}), dtype=3, origin=Origin(arg, words))
-            ref = m.new(arg, state)
-            m.update(ref, lambda t: t._replace(storage=frozenset({ref.address})))
-            return ref
-        if hint.name in ("torch.LongTensor", "torch.IntTensor", "torch.BoolTensor"):
-            return m.new(arg, Tensor(dtype=2, origin=Origin(arg, words)))
-        if hint.name.startswith("torch.nn.") and short in ("Module", "Sequential"):
-            ref = m.unknown(arg, words)
-            content = m.cells[ref.address]
-            if type(content) is Opaque:
-                as_module(m, ref, content, f"`{arg.arg}`", arg)
-            return ref
-        if hint.name.startswith("torch.optim."):
-            return m.new(arg, Optimizer(frozenset(), all_known=False))
-        if hint.name in ("builtins.int", "builtins.float", "builtins.bool"):
-            return Number(short)
-        if hint.name == "builtins.str":
-            return Text()
+    found = (
+        _of_annotation(m, arg, arg.annotation, scope, arg.arg, words) if arg.annotation is not None else None
+    )
+    return m.unknown(arg, words) if found is None else found
+
+
+def _of_annotation(
+    m: Machine, node: ast.AST, annotation: ast.expr, scope: int, name: str, words: str
+) -> Value | None:
+    """What an annotation tells of a value that nothing else is known of; None when that is nothing."""
+    hints = annotated(m, annotation, scope)
+    known = [hint for hint in hints if hint != NONE]
+    module = next((hint for hint in known if _is_module_hint(hint)), None)
+    value = _hinted(m, node, known[0] if len(known) == 1 else module, name, words)
+    return join(NONE, value) if value is not None and NONE in hints else value
+
+
+def _is_module_hint(hint: Value) -> bool:
+    """Whether an annotation says no more than that something is a module: it may be of any other class named beside."""
+    return type(hint) is External and hint.name in ("torch.nn.Module", "torch.nn.Sequential")
+
+
+def _hinted(m: Machine, node: ast.AST, hint: Value | None, name: str, words: str) -> Value | None:
     if type(hint) is Class and hint.address in m.classes:
         return _instance_of(m, m.classes[hint.address])
-    return m.unknown(arg, words)
-
-
-def _annotation(m: Machine, annotation: ast.expr) -> Value:
-    if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
-        try:
-            annotation = ast.parse(annotation.value, mode="eval").body
-        except SyntaxError:
-            return Unknown("an annotation")
-    if isinstance(annotation, (ast.Name, ast.Attribute)):
-        return m.eval(annotation)
-    return Unknown("an annotation")
+    if type(hint) is not External:
+        return None
+    short = hint.name.rpartition(".")[2]
+    if hint.name in ("torch.Tensor", "torch.FloatTensor"):
+        state = Tensor(MAYBE, MAYBE, frozenset({None, ANY_FN}), dtype=3, origin=Origin(node, words))
+        ref = m.new(node, state)
+        m.update(ref, lambda t: t._replace(storage=frozenset({ref.address})))
+        return ref
+    if hint.name in ("torch.LongTensor", "torch.IntTensor", "torch.BoolTensor"):
+        return m.new(node, Tensor(dtype=2, origin=Origin(node, words)))
+    if _is_module_hint(hint):
+        ref = m.unknown(node, words)
+        content = m.cells[ref.address]
+        if type(content) is Opaque:
+            as_module(m, ref, content, f"`{name}`", node)
+        return ref
+    if hint.name.startswith("torch.optim.") and "lr_scheduler" not in hint.name:
+        return m.new(node, Optimizer(frozenset(), all_known=False))
+    if hint.name in ("builtins.int", "builtins.float", "builtins.bool"):
+        return Number(short)
+    return Text() if hint.name == "builtins.str" else None
 
 
 def _instance_of(m: Machine, info: ClassInfo) -> Value:
@@ -272,8 +308,23 @@ def _instance_of(m: Machine, info: ClassInfo) -> Value:
         m.imports.begin()
     init = find_in_class(m, info.address, "__init__")
     if type(init) is Function and isinstance(init.node, ast.FunctionDef):
-        call_value(m, init, Call(info.node, (made, *_arguments(m, init.node, init, 1))))
+        call_value(m, init, _call_with_unknown(m, info.node, init.node, init, (made,)))
+    _annotated_attributes(m, info, made)
     return made
+
+
+def _annotated_attributes(m: Machine, info: ClassInfo, made: Ref) -> None:
+    """Attributes of which only annotations in the body of a class tell, as in a dataclass."""
+    for owner in info.order:
+        for statement in m.classes[owner].node.body:
+            match statement:
+                case ast.AnnAssign(target=ast.Name(id=name), annotation=annotation):
+                    if (made.address, name) in m.cells or find_in_class(m, owner, name) is not None:
+                        continue
+                    words = f"attribute `{name}`"
+                    value = _of_annotation(m, statement, annotation, m.scope_parents[owner], name, words)
+                    if value is not None:
+                        m.write_cell(made, name, value)
 
 
 def _class(m: Machine, node: ast.ClassDef, later: frozenset[str]) -> None:
@@ -290,7 +341,11 @@ def _class(m: Machine, node: ast.ClassDef, later: frozenset[str]) -> None:
         return
     if custom_functions.is_custom_function(m, Class(info.address)):
         _custom_function(m, info)
-    left = [c for c in left if _speaks_of_torch(m, c) or (info.is_module and c.name == "forward")]
+    left = [
+        c
+        for c in left
+        if _speaks_of_torch(m, c) or (info.is_module and c.name == "forward") or _trains(info, c)
+    ]
     if not left:
         return
     instance = _instance_of(m, info)
@@ -312,9 +367,8 @@ def _custom_function(m: Machine, info: ClassInfo) -> None:
         return
     skip = 0 if find_in_class(m, info.address, "setup_context") is not None else 1
     m.alone = True
-    custom_functions.apply(
-        m, Class(info.address), Call(info.node, _arguments(m, forward.node, forward, skip))
-    )
+    call = _call_with_unknown(m, info.node, forward.node, forward, (NONE,) * skip)
+    custom_functions.apply(m, Class(info.address), call._replace(args=call.args[skip:]))
     m.alone = False
 
 
@@ -336,11 +390,12 @@ def _method(
     elif function.kind == "classmethod":
         receiver = (Class(info.address),)
     before = m.mode
-    if _is_lightning(info) and child.name.startswith(LIGHTNING_NO_GRAD):
+    if any(child.name.startswith(found.no_grad) for found in _conventions(info)):
         m.store.set(MODE, NO_GRAD)
-    value = _alone(m, child, function, receiver)
+    trains = _trains(info, child)
+    value = _alone(m, child, function, receiver, escapes=not trains)
     m.store.set(MODE, before)
-    if child.name in LIGHTNING_BACKWARD and _is_lightning(info):
+    if trains:
         _framework_backward(m, child, value)
     m.loops.pop()
     if m.judge is not None:
@@ -348,12 +403,31 @@ def _method(
     m.age(loop)
 
 
-def _is_lightning(info: ClassInfo) -> bool:
-    return any(name.rpartition(".")[2] == "LightningModule" for name in info.external)
+def _conventions(info: ClassInfo) -> list[Convention]:
+    """What the frameworks do that a class extends."""
+    return [found for base in info.external if (found := convention_of(base)) is not None]
+
+
+def _trains(info: ClassInfo, method: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether a framework runs backward from what a method gives."""
+    return any(method.name in found.backward for found in _conventions(info))
 
 
 def _framework_backward(m: Machine, node: ast.AST, value: Value) -> None:
-    """Lightning runs backward on what `training_step` returns."""
-    for ref, state in held_tensors(m, value):
-        if type(ref) is Ref and state.requires_grad:
-            backward(m, node, ref, retain=None, create=None, how="the framework's backward")
+    """A framework runs backward from the loss that a method returns: alone, first in a tuple, or under its name."""
+    losses: list[Value] = []
+    for atom in m.alternatives(value):
+        content = m.cells.get(getattr(atom, "address", -1))
+        loss = atom
+        if type(atom) is Tuple and atom.items:
+            loss = atom.items[0]
+        elif type(content) is Dict:
+            loss = content.get(const("loss"))
+        losses += [] if loss is None else [one for one in m.alternatives(loss) if _may_be_loss(m, one)]
+    found = join_all(losses)
+    if found is not None:
+        backward(m, node, found, retain=None, create=None, how="the framework's backward")
+
+
+def _may_be_loss(m: Machine, value: Value) -> bool:
+    return m.tensor(value) is not None or was_computed(m.cells.get(getattr(value, "address", -1)))

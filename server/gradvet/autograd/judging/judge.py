@@ -22,9 +22,9 @@ from gradvet.autograd.judging.registration import Registration
 from gradvet.autograd.judging.snapshots import SnapshotNotes
 from gradvet.autograd.judging.targets import Targets
 from gradvet.autograd.judging.walks import Walks
+from gradvet.autograd.library.evidence import remember
 from gradvet.autograd.library.layers import is_module, members
 from gradvet.autograd.library.operations import savers
-from gradvet.autograd.library.tensors import in_forward
 from gradvet.autograd.machine import Loop, Machine
 from gradvet.autograd.memory.domain import GRAD, MAYBE, NO, YES, Node, Tensor
 from gradvet.autograd.memory.values import (
@@ -32,6 +32,7 @@ from gradvet.autograd.memory.values import (
     Dict,
     Instance,
     Layer,
+    Opaque,
     Optimizer,
     Ref,
     Sequence,
@@ -258,7 +259,7 @@ class Judge:
             and m.frames[-1].receiver != holder
         ) and type(m.cells.get(getattr(value, "address", -1))) in (Instance, Layer):
             self.changed.add(value.address & ~1)  # a part was swapped from outside: a new head
-        if not m.loops or not held_tensors(m, value):
+        if not m.loops or not _may_hold(m, value):
             return
         forward = getattr(m.frames[-1].node, "name", "") == "forward" and m.frames[-1].receiver == holder
         if how not in GROWING and not forward:
@@ -394,7 +395,7 @@ class Judge:
                     if read.kind == "read":
                         read.kind, read.write, read.how, read.target = "written", site, how, target
                         read.calls = m.where()
-                        read.forward = read.forward and in_forward(m)
+                        read.forward = read.forward and _only_computes(m)
 
     def _spoil(self, edit: Any, state: Tensor) -> None:
         """Mark the nodes that saved what is edited; a backward that reaches one of them will tell."""
@@ -420,14 +421,14 @@ class Judge:
         key = (node, m.where())
         if key not in self.data:
             of_grad = any(address in m.grads for address in _addresses(value))
-            self.data[key] = DataRead(node, m.where(), state, of_grad=of_grad, forward=in_forward(m))
+            self.data[key] = DataRead(node, m.where(), state, of_grad=of_grad, forward=_only_computes(m))
 
     def data_assigned(self, node: ast.AST, value: Value, state: Tensor) -> None:
         """`.data = …`."""
         m = self.machine
         of_grad = any(address in m.grads for address in _addresses(value))
         read = DataRead(
-            node, m.where(), state, "assigned", node, (), of_grad, forward=in_forward(m), mode=m.mode
+            node, m.where(), state, "assigned", node, (), of_grad, forward=_only_computes(m), mode=m.mode
         )
         self.data[(node, m.where())] = read
         self._spoil(read, state)
@@ -444,6 +445,7 @@ class Judge:
     def end_of_pass(self, loop: Loop) -> None:
         """Look for graphs of this iteration that something older holds."""
         m = self.machine
+        remember(m)
         stores, loop.stores = loop.stores, []
         if loop.trains:
             self.walks.end_of_pass(loop, loop.node)
@@ -623,7 +625,7 @@ class Judge:
             else:
                 states = []
             for state in states:
-                if state.requires_grad & YES and state.nodes and not state.nodes <= seen:
+                if state.requires_grad == YES and state.nodes and not state.nodes <= seen:
                     seen |= state.nodes
                     self._chain(loop, state)
 
@@ -753,6 +755,21 @@ class Judge:
                 if state.nodes & fresh.keys() and start not in state.nodes and start + 1 not in state.nodes:
                     return node
         return None
+
+
+def _only_computes(m: Machine) -> bool:
+    """Whether a module's forward is run, and nothing in it trains: some explainers train in a method of that name."""
+    names = [getattr(frame.node, "name", "") for frame in m.frames]
+    if "forward" not in names:
+        return False
+    return not any("backward" in frame.info.attributes for frame in m.frames[names.index("forward") :])
+
+
+def _may_hold(m: Machine, value: Value) -> bool:
+    """Whether a value holds a tensor, or is something of which a backward may still tell that it is one."""
+    return bool(held_tensors(m, value)) or any(
+        type(m.cells.get(ref.address)) is Opaque for ref in refs(value)
+    )
 
 
 def _is_of_self(target: ast.expr) -> bool:

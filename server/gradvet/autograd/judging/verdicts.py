@@ -12,7 +12,7 @@ from gradvet.autograd.judging.forwards import unrecorded_forwards
 from gradvet.autograd.judging.intents import intents
 from gradvet.autograd.judging.judge import Judge, Kept, ModuleCall, holder_words
 from gradvet.autograd.machine import CutInfo, Machine
-from gradvet.autograd.memory.domain import GRAD, YES, Tensor
+from gradvet.autograd.memory.domain import GRAD, NO, YES, Tensor
 from gradvet.autograd.memory.values import FALSE
 from gradvet.syntax.parse import Module
 
@@ -310,7 +310,7 @@ def _data(m: Machine, judge: Judge, parents: dict[ast.AST, ast.AST]) -> None:
         subject = node.value if isinstance(node, ast.Attribute) else None
         if subject is None and isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute):
             subject = node.targets[0].value
-        computed = read.tensor.is_leaf != YES
+        computed = read.tensor.is_leaf == NO
         activation = written and not read.of_grad and (computed or read.forward) and bool(read.mode & GRAD)
         statement = _statement(read.write or node, parents)
         plain = (

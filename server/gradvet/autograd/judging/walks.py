@@ -344,8 +344,12 @@ class Walks:
         )
 
     def _kept(self, site: ast.AST, root: Tensor, found: dict[int, Node], sure: list[int]) -> None:
-        """A pass that keeps its graph and goes through that of the iteration before: it grows with each of them."""
-        if isinstance(site, ast.Call) and any(k.arg == "retain_graph" for k in site.keywords):
+        """A pass that keeps its graph and goes through that of the iteration before: it grows with each of them.
+
+        With `create_graph` it is wanted: an inner loop is unrolled, and a gradient flows through all its steps.
+        """
+        named = {k.arg for k in site.keywords} if isinstance(site, ast.Call) else set()
+        if "retain_graph" in named and "create_graph" not in named:
             carried = self._entries(root, found, [at for at in sure if found[at].keeps == YES])
             if carried and not self._adds_up(root, found, carried):
                 self._tell_carried(site, root, carried, kept=True)

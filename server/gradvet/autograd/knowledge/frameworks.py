@@ -1,4 +1,6 @@
-"""What is known of other packages, as data: who makes modules."""
+"""What is known of other packages, as data: who makes modules, who runs backward."""
+
+from typing import NamedTuple
 
 MODULE_MAKERS = (
     "torchvision.models.",
@@ -12,15 +14,35 @@ MODULE_MAKERS = (
 FRAMEWORKS = ("functorch", "lightning", "pytorch_lightning", "torchvision", "transformers")
 """Packages whose classes and functions the machine knows by their names alone."""
 
-LIGHTNING_BACKWARD = ("training_step",)
-"""Methods of a LightningModule on whose result the framework runs backward (Lightning's docs, LightningModule)."""
 
-LIGHTNING_NO_GRAD = (
-    "validation_step",
-    "test_step",
-    "predict_step",
-    "on_validation_",
-    "on_test_",
-    "on_predict_",
+class Convention(NamedTuple):
+    """What a framework does with the methods of classes that extend one of its own.
+
+    It runs backward from what the methods in `backward` give, and those whose names begin with one of
+    `no_grad` it runs with grad mode off.
+    """
+
+    bases: tuple[str, ...]
+    backward: tuple[str, ...]
+    no_grad: tuple[str, ...] = ()
+
+
+LIGHTNING = Convention(
+    ("LightningModule",),
+    ("training_step",),
+    ("validation_step", "test_step", "predict_step", "on_validation_", "on_test_", "on_predict_"),
 )
-"""Methods of a LightningModule that the framework runs with grad mode off (same place)."""
+"""The docs of Lightning, "LightningModule": the loop runs backward itself, and evaluation under no_grad."""
+
+TRAINER = Convention(("Trainer", "Seq2SeqTrainer"), ("compute_loss",))
+"""The docs of transformers, "Trainer": `training_step` runs backward from the loss that `compute_loss` gives."""
+
+
+def convention_of(base: str) -> Convention | None:
+    """What is known of the subclasses of a class, by its qualified name."""
+    package, _, short = base.rpartition(".")
+    if short in LIGHTNING.bases:
+        return LIGHTNING
+    if package.partition(".")[0] == "transformers" and short in TRAINER.bases:
+        return TRAINER
+    return None

@@ -5,7 +5,7 @@ import ast
 from gradvet.autograd.events_call import NotCalled, ResultDropped
 from gradvet.autograd.knowledge.lookup import load
 from gradvet.autograd.machine import Machine
-from gradvet.autograd.memory.values import Bound, Instance, Layer, Method, Opaque, Optimizer, Value
+from gradvet.autograd.memory.values import NONE, Bound, Instance, Layer, Method, Opaque, Optimizer, Value
 
 TRAINING = frozenset({"backward", "step", "zero_grad", "parameters", "named_parameters"})
 """Methods whose call in a function tells that it trains."""
@@ -23,8 +23,9 @@ def statement(m: Machine, node: ast.Expr, value: Value) -> None:
     """An expression that stands alone, and is a method that is not called."""
     if isinstance(node.value, ast.Attribute):
         subject, name = node.value.value, node.value.attr
-        holder = _holder(m, value, name)
-        if holder:
+        holders = [_holder(m, atom, name) for atom in m.alternatives(value) if atom != NONE]
+        if holders and all(holders):
+            holder = holders[0]
             m.emit(NotCalled(node.value, m.where(), name, holder, "statement", None, subject))
 
 
@@ -38,7 +39,8 @@ def _holder(m: Machine, value: Value, name: str) -> str:
             return "optimizer" if type(content) is Optimizer else "module"
         return "module" if _is_module(m, content) else ""
     if type(value) is Bound:
-        return "module" if _is_module(m, m.cells.get(getattr(value.receiver, "address", -1))) else ""
+        content = m.cells.get(getattr(value.receiver, "address", -1))
+        return "module" if _is_module(m, content) else "unknown" if name in _VERBS else ""
     content = m.cells.get(getattr(value, "address", -1))
     if name in _VERBS and type(content) is Opaque and _trains(m, name):
         return "unknown"

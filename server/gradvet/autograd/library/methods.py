@@ -9,6 +9,7 @@ from gradvet.autograd.knowledge.lookup import load
 from gradvet.autograd.library import (
     arrays,
     custom_functions,
+    evidence,
     forgotten,
     hooks,
     layers,
@@ -310,7 +311,7 @@ def _opaque(m: Machine, ref: Ref, content: Opaque, name: str, call: Call) -> Val
         m.write_cell(ref, "saved_tensors", Tuple(call.args))
         return NONE
     if name == "backward":
-        if call.args and any(held_tensors(m, value) for value in call.all_values()):
+        if call.args and evidence.handed_to_backward(m, ref, call.args[0]):
             # accelerator.backward(loss), fabric.backward(loss), engine.backward(loss)
             backward(
                 m,
@@ -330,7 +331,11 @@ def _opaque(m: Machine, ref: Ref, content: Opaque, name: str, call: Call) -> Val
             how="backward()",
         )
         return NONE
-    if "backward" in name and call.args and held_tensors(m, call.args[0]):
+    if (
+        "backward" in name
+        and call.args
+        and (held_tensors(m, call.args[0]) or evidence.is_loss(m, call.args[0]))
+    ):
         backward(
             m, call.node, call.args[0], retain=call.keywords.get("retain_graph"), create=None, how=f"{name}()"
         )
@@ -524,7 +529,11 @@ def _instance(m: Machine, ref: Ref, content: Instance, name: str, call: Call) ->
         "collections.deque",
     }:
         return _as_builtin(m, ref, info.external, name, call)
-    if "backward" in name and call.args and held_tensors(m, call.args[0]):
+    if (
+        "backward" in name
+        and call.args
+        and (held_tensors(m, call.args[0]) or evidence.is_loss(m, call.args[0]))
+    ):
         retain = call.keywords.get("retain_graph")
         backward(m, call.node, call.args[0], retain=retain, create=None, how=f"{name}()")
         return NONE

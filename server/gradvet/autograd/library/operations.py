@@ -4,7 +4,14 @@ import ast
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from gradvet.autograd.graph import add_node, held_tensors, node_key, surely_asks, version_key
+from gradvet.autograd.graph import (
+    add_node,
+    held_tensors,
+    node_key,
+    surely_asks,
+    unknown_key,
+    version_key,
+)
 from gradvet.autograd.knowledge.lookup import Op, Output, Saved
 from gradvet.autograd.knowledge.ops import joined
 from gradvet.autograd.library import forgotten
@@ -244,6 +251,7 @@ def mutate(
                     op=op,
                     parameter=parameter,
                     maker=maker,
+                    unknown=inputs.unknown,
                 )
 
 
@@ -424,6 +432,8 @@ def _output(
     if op.no_grad_inside:
         granted = NO
     address = places[out.at]
+    if granted == MAYBE and m.mode == GRAD and address in m.expected:
+        granted = YES
     state = computed(m, site, address, words, out.fn, granted, through, inputs, dtype, op, out, places=places)
     if out.view != "never" and shared:
         state = _as_view(m, state, shared[0].state, out, words, site)
@@ -502,6 +512,10 @@ def computed(
     saved |= also_saved
     known = not inputs.unknown
     add_node(m, address, words, site, [o.state for o in through], saved, keeps, all_known=known)
+    if not known:
+        m.store.set(unknown_key(address), Tuple(inputs.unknown))
+    if address in m.expected:
+        assumes |= {m.expected[address]}
     if (
         op is not None
         and m.judge is not None
@@ -678,8 +692,12 @@ def edit(
     op: Op | None = None,
     parameter: str = "self",
     maker: ast.AST | None = None,
+    unknown: tuple[Value, ...] = (),
 ) -> None:
-    """Change a tensor in place: bump its version, and record in the graph what autograd records."""
+    """Change a tensor in place: bump its version, and record in the graph what autograd records.
+
+    What is `unknown` among the arguments may be a tensor that requires grad.
+    """
     before = m.tensor(target_value)
     if before is None:
         return
@@ -707,7 +725,8 @@ def edit(
     ]
     if op is not None:
         asks = [o for o in asks if o.parameter in op.grad_from]
-    if before.dtype == INTEGER or not (asks or before.requires_grad & YES):
+    open_ = bool(unknown) and bool(m.mode & GRAD) and (op is None or bool(op.grad_from))
+    if before.dtype == INTEGER or not (asks or before.requires_grad & YES or open_):
         _take_cuts(m, site, target_value, before, words, others)
         return
     if not m.mode & GRAD:
@@ -726,7 +745,9 @@ def edit(
     names: frozenset[str | None] = frozenset(fn) or frozenset({ANY_FN})
     own = Operand(parameter, target_value, before)
     saved, keeps = _saved(m, _own_places(before, op), op, Inputs({}, (own, *others), ()))
-    add_node(m, address, words, site, [before, *(o.state for o in asks)], saved, keeps)
+    add_node(m, address, words, site, [before, *(o.state for o in asks)], saved, keeps, all_known=not unknown)
+    if unknown:
+        m.store.set(unknown_key(address), Tuple(unknown))
     if m.judge is not None:
         m.judge.flow.changed(address, words, site, (own, *others))
     origins = tuple(s.origin for s in (before, *(o.state for o in asks)) if s.origin is not None)[
@@ -745,7 +766,7 @@ def edit(
             cuts=cuts,
             assumes=assumes,
             origin=Origin(site, words, origins),
-            dtype=FLOAT,
+            dtype=FLOAT if asks or before.requires_grad & YES else content.dtype,
             dead=_dead(m, words, Inputs({}, (Operand("self", target_value, before), *others), ())),
         )
 

@@ -354,6 +354,14 @@ def set_index(m: Machine, holder: Value, key: Value, new: Value, node: ast.AST) 
         others,
         fn=("CopySlices", "IndexPutBackward0", "CopyBackwards"),
         target=target,
+        unknown=(new,) if not others and _is_unknown(m, new) else (),
+    )
+
+
+def _is_unknown(m: Machine, value: Value) -> bool:
+    return any(
+        type(atom) is Unknown or type(m.cells.get(getattr(atom, "address", -1))) is Opaque
+        for atom in atoms(value)
     )
 
 
@@ -712,7 +720,7 @@ def combined(
     for at, value in enumerate(inputs):
         held = held_tensors(m, value)
         operands += [Operand(f"arg{at}", ref, state) for ref, state in held]
-        if not held and type(m.cells.get(getattr(value, "address", -1))) is Opaque:
+        if not held and _is_unknown(m, value):
             unknown.append(value)
     through = [o for o in operands if o.state.requires_grad & YES and o.state.dtype & FLOAT]
     truth = YES if any(o.state.requires_grad == YES for o in through) else MAYBE if through or unknown else NO

@@ -474,8 +474,7 @@ def _kl(m: Machine, name: str, call: Call) -> Value:
     inputs: list[Value] = []
     for value in call.args:
         content = m.cells.get(getattr(value, "address", -1))
-        if type(content) is Distribution:
-            inputs += content.inputs
+        inputs += content.inputs if type(content) is Distribution else (value,)
     return combined(m, call.node, "kl_divergence()", inputs)
 
 

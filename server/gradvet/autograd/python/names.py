@@ -32,15 +32,25 @@ def lookup(m: Machine, name: str) -> Value:
             return _settled(m, frame.scope, name, value)
     outside = name in frame.info.globals
     scope = globals_of(m, frame.scope) if outside else m.scope_parents.get(frame.scope, 0)
+    return _from(m, scope, globals_of(m, frame.scope), name)
+
+
+def lookup_from(m: Machine, scope: int, name: str) -> Value:
+    """What a name stands for in a scope, whatever is being run."""
+    return _from(m, scope, globals_of(m, scope), name)
+
+
+def _from(m: Machine, scope: int, module: int, name: str) -> Value:
+    """What a name stands for in a scope or one around it, in a module, or in Python."""
     while scope:
         value = m.cells.get((scope, name))
         if value is not None:
             return _settled(m, scope, name, value)
         scope = m.scope_parents.get(scope, 0)
-    stars = m.star_imports.get(globals_of(m, frame.scope), ()) if m.star_imports else ()
-    for module in reversed(stars):
-        if name not in _BUILTINS or (module == "numpy" and name in _SHADOWED_BY_NUMPY):
-            return External(f"{module}.{name}")
+    stars = m.star_imports.get(module, ()) if m.star_imports else ()
+    for star in reversed(stars):
+        if name not in _BUILTINS or (star == "numpy" and name in _SHADOWED_BY_NUMPY):
+            return External(f"{star}.{name}")
     known = _BUILTINS.get(name) or _DUNDERS.get(name)
     return known if known is not None else Unknown(f"`{name}` is not defined here")
 

@@ -1,0 +1,241 @@
+"""What a backward tells of things that are not known: where it starts requires grad, and so do the terms of the loss.
+
+A loss that is unknown when it is made and known only later in the iteration is known from the start in the
+next pass over the loop: what its place gives is then taken to require grad at once.
+"""
+
+import ast
+from collections.abc import Iterator
+from typing import Any
+
+from gradvet.autograd.graph import LEARN, MOST_DEEP, UNKNOWN, add_node, held_tensors, node_key, unknown_key
+from gradvet.autograd.machine import EXPECT, Machine
+from gradvet.autograd.memory.domain import FLOAT, GRAD, NO, NOTHING, YES, Node, Origin, Tensor
+from gradvet.autograd.memory.values import Number, Opaque, Ref, Tuple, Value, atoms
+
+ROOT = "it requires grad, since `backward()` is called on it"
+TERM = "it requires grad, as a term of a loss on which `backward()` is called"
+
+MOST_TERMS = 24
+_ADDED = frozenset({"+", "-", "+=", "-=", "add()", "add_()", "sub()", "sub_()"})
+_WEIGHTED = frozenset({"*", "/", "*=", "/=", "mul()", "mul_()", "div()", "div_()"})
+_SAME = frozenset({"mean", "sum", "neg", "nanmean", "squeeze", "float", "to", "view", "reshape", "flatten"})
+_SYMBOLS: dict[type, str] = {ast.Add: "+", ast.Sub: "-"}
+
+
+def learn(m: Machine, value: Value, site: ast.AST) -> None:
+    """A backward starts from this value."""
+    if type(value) is Ref:
+        _requires(m, value, site, ROOT, MOST_TERMS)
+
+
+def _requires(m: Machine, ref: Ref, site: ast.AST, words: str, left: int) -> int:
+    """Take it that something requires grad, and the terms that it is the sum of; gives how many may follow."""
+    content: Any = m.cells.get(ref.address)
+    if left <= 0 or ref.address & 1 or not _may_require(content):
+        return left  # what stands for several is not known by what happens to one of them
+    left -= 1
+    for term in list(_terms(m, ref, content)):
+        left = _requires(m, term, site, TERM, left)
+    if type(content) is Opaque:
+        _known(m, ref, content, site, words)
+    else:
+        _lead_to_terms(m, content)
+        if content.requires_grad == YES:
+            return left
+        m.write(ref, _asking(content, words))
+    m.learnt[ref.address] = words
+    return left
+
+
+def _may_require(content: Any) -> bool:
+    return type(content) is Opaque or (type(content) is Tensor and content.requires_grad != NO)
+
+
+def _asking(state: Tensor, words: str) -> Tensor:
+    """A tensor that may require grad, once it is known to."""
+    computed = bool(state.nodes)
+    return state._replace(
+        requires_grad=YES,
+        is_leaf=NO if computed else state.is_leaf,
+        grad_fn=state.grad_fn - {None} if computed else state.grad_fn,
+        dtype=FLOAT,
+        assumes=state.assumes | {words},
+    )
+
+
+def _lead_to_terms(m: Machine, state: Tensor) -> None:
+    """A node that was made of unknown terms leads to what made them, now that they are known."""
+    for address in state.nodes:
+        node, unknown = m.cells.get(node_key(address)), m.cells.get(unknown_key(address))
+        if type(node) is Node and type(unknown) is Tuple:
+            new = NOTHING.union(*(part.nodes for item in unknown.items for _, part in m.tensors(item)))
+            if new - node.inputs:
+                m.store.set(node_key(address), node._replace(inputs=node.inputs | new, sure=node.sure | new))
+
+
+def _known(m: Machine, ref: Ref, content: Opaque, site: ast.AST, words: str) -> None:
+    """Something unknown did require grad, or the line would raise: it is a tensor that was computed."""
+    inputs = _inputs(m, ref)
+    leaves, nodes, cuts = NOTHING, NOTHING, NOTHING
+    for state in inputs:
+        if state.requires_grad & YES:
+            leaves, nodes = leaves | state.leaves, nodes | state.nodes
+        cuts |= state.cuts
+    address = ref.address
+    flagged = m.judge.cut_notes.flagged.get(address & ~1) if m.judge is not None else None
+    if flagged is not None:
+        # Had it been computed, `loss.requires_grad = True` would have raised: it is a leaf, and all there is to reach.
+        number = m.cut("forced", "requires_grad", flagged, leaves, nodes, cuts)
+        m.judge.cut_notes.made_leaf(address, number)
+        own = frozenset({address})
+        leaf = Tensor(YES, storage=own, leaves=own, cuts=cuts | {number}, origin=content.origin)
+        m.write(ref, leaf)
+        return
+    add_node(m, address, _name(content, inputs), site, inputs, keeps=YES, all_known=False)
+    m.write(ref, _computed(address, leaves, cuts, content.origin, words))
+
+
+def _inputs(m: Machine, value: Value, *, certain: bool = True, depth: int = 0) -> list[Tensor]:
+    """The tensors that went into something unknown; those that may not have are no more than possible."""
+    found: list[Tensor] = []
+    for atom in atoms(value):
+        content = m.cells.get(getattr(atom, "address", -1))
+        if type(content) is not Opaque or depth > MOST_DEEP:
+            continue
+        sure = certain and type(value) is Ref and not value.address & 1
+        for item in content.inputs:
+            one = sure and type(item) is Ref and not item.address & 1
+            held = [state for _, state in held_tensors(m, item)]
+            found += (
+                held if one else [state._replace(requires_grad=state.requires_grad | NO) for state in held]
+            )
+            found += _inputs(m, item, certain=sure, depth=depth + 1)
+    return found
+
+
+def _computed(
+    address: int, leaves: frozenset[int], cuts: frozenset[int], origin: Origin | None, words: str
+) -> Tensor:
+    return Tensor(
+        requires_grad=YES,
+        is_leaf=NO,
+        grad_fn=frozenset({"*"}),
+        storage=frozenset({address}),
+        nodes=frozenset({address}),
+        leaves=leaves,
+        cuts=cuts,
+        origin=origin,
+        assumes=frozenset({words}),
+    )
+
+
+def _name(content: Opaque, inputs: list[Tensor]) -> str:
+    """The name of the op that made something: a sum of tensors is known as one."""
+    node = content.origin.node if content.origin is not None else None
+    if isinstance(node, (ast.BinOp, ast.AugAssign)) and inputs:
+        return _SYMBOLS.get(type(node.op), UNKNOWN)
+    return UNKNOWN
+
+
+# -- the terms of a sum
+
+
+def _terms(m: Machine, ref: Ref, content: Opaque | Tensor) -> Iterator[Ref]:
+    """The things of which the gradient of a value is the gradient, up to a weight."""
+    if isinstance(content, Opaque):
+        yield from _terms_of_unknown(m, content)
+        return
+    for address in content.nodes:
+        node = m.cells.get(node_key(address))
+        if type(node) is not Node or address != ref.address:
+            continue
+        unknown = m.cells.get(unknown_key(address))
+        parts = [Ref(at) for at in sorted(node.inputs)]
+        parts += [part for part in (unknown.items if type(unknown) is Tuple else ()) if type(part) is Ref]
+        only = len(parts) == 1  # if it did not require grad, neither would what was made of it
+        if only or node.name in _ADDED or node.name.removesuffix("()") in _SAME:
+            yield from parts
+        elif node.name in _WEIGHTED:
+            yield from _weighted(m, parts)
+
+
+def _terms_of_unknown(m: Machine, content: Opaque) -> Iterator[Ref]:
+    node = content.origin.node if content.origin is not None else None
+    parts = [part for value in content.inputs for part in atoms(value) if type(part) is Ref]
+    match node:
+        case ast.BinOp(op=ast.Add() | ast.Sub()) | ast.AugAssign(op=ast.Add() | ast.Sub()) | ast.UnaryOp():
+            yield from parts
+        case ast.BinOp(op=ast.Mult() | ast.Div()) | ast.AugAssign(op=ast.Mult() | ast.Div()):
+            yield from _weighted(m, parts)
+        case ast.Call(func=ast.Attribute(attr=name)) if name in _SAME:
+            yield from parts[:1]
+        case ast.Call(func=ast.Attribute(attr="scale"), args=[_]):  # of a gradient scaler
+            yield from parts[-1:]
+
+
+def _weighted(m: Machine, parts: list[Ref]) -> Iterator[Ref]:
+    """Of two factors, the one that is not just a weight: the only one, the one that is a tensor or was computed."""
+    if len(parts) == 1:
+        yield parts[0]
+        return
+    for asks in (_is_tensor, _was_computed):
+        found = [part for part in parts if asks(m, part)]
+        if len(found) == 1:
+            yield found[0]
+            return
+
+
+def _is_tensor(m: Machine, part: Ref) -> bool:
+    return type(m.cells.get(part.address)) is Tensor
+
+
+def _was_computed(m: Machine, part: Ref) -> bool:
+    return was_computed(m.cells.get(part.address))
+
+
+def was_computed(content: object) -> bool:
+    """Whether something unknown was made by a call or an operator, and is no argument, attribute or item."""
+    if type(content) is not Opaque or content.origin is None:
+        return False
+    return isinstance(content.origin.node, (ast.Call, ast.BinOp, ast.UnaryOp, ast.AugAssign))
+
+
+# -- from one pass to the next
+
+
+def remember(m: Machine) -> None:
+    """At the end of an iteration: what is sure to have required grad will do so from the start the next time."""
+    for address, words in m.learnt.items():
+        content = m.cells.get(address)
+        if type(content) is Tensor and content.requires_grad == YES:
+            m.expected[address] = words
+    m.learnt.clear()
+
+
+def expected(m: Machine, ref: Ref, site: ast.AST) -> None:
+    """Something unknown is made where an earlier pass has found what requires grad."""
+    content = m.cells.get(ref.address)
+    if m.mode == GRAD and type(content) is Opaque:
+        _known(m, ref, content, site, m.expected[ref.address])
+
+
+def handed_to_backward(m: Machine, holder: Value, given: Value) -> bool:
+    """Whether `holder.backward(given)` is that of an engine, which runs the backward of what it is given.
+
+    Otherwise `given` is the gradient with which the backward of `holder` begins.
+    """
+    if any(state.requires_grad & YES for _, state in m.tensors(given)):
+        return True
+    if m.tensors(given) or was_computed(m.cells.get(getattr(holder, "address", -1))):
+        return False
+    return was_computed(m.cells.get(getattr(given, "address", -1)))
+
+
+def is_loss(m: Machine, value: Value) -> bool:
+    """Whether something unknown may be a loss that is handed to a function that runs its backward."""
+    return type(value) is not Number and was_computed(m.cells.get(getattr(value, "address", -1)))
+
+
+LEARN.append(learn)
+EXPECT.append(expected)

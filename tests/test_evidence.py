@@ -1,0 +1,265 @@
+"""In code with bare arguments and imported parts, what is done with a thing tells what it is."""
+
+import pytest
+
+from gradvet.analysis import analyze
+from gradvet.config import Config
+from gradvet.text import Source
+
+HEAD = "import torch\nimport torch.nn.functional as F\nfrom torch import Tensor, nn\n"
+
+TOLD = {
+    "a loss is known by its backward, also where it was added up before": (
+        """
+def train(model, loader, opt, criterion):
+    total = 0
+    for x, y in loader:
+        loss = criterion(model(x), y)
+        total += loss  # graph-retained
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    return total
+"""
+    ),
+    "also where an op of torch made it from unknown things": (
+        """
+def train(model, loader, opt):
+    losses = []
+    for x, y in loader:
+        loss = F.mse_loss(model(x), y)
+        losses.append(loss)  # graph-retained
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    print(losses)
+"""
+    ),
+    "the terms of a loss require grad, and its weights do not": (
+        """
+class PPO:
+    def train(self):
+        kept, entropies, weights = [], [], []
+        for batch in self.buffer.get():
+            values, log_prob, entropy = self.policy.evaluate(batch.obs)
+            policy_loss = -torch.min(log_prob * batch.adv, batch.adv).mean()
+            kept.append(policy_loss)  # graph-retained
+            entropy_loss = -entropy.mean()
+            entropies.append(entropy_loss)  # graph-retained
+            weights.append(self.weight)
+            loss = policy_loss + self.weight * entropy_loss + 0.5 * F.mse_loss(batch.returns, values)
+            self.optimizer.zero_grad()
+            self.scaler.scale(loss).backward()
+            self.scaler.step(self.optimizer)
+        self.log(kept, entropies, weights)
+"""
+    ),
+    "an engine that runs the backward of a loss": (
+        """
+def train(model, batches, engine, n):
+    while True:
+        total = 0.0
+        for batch in batches:
+            loss = model(batch)
+            total += loss  # graph-retained
+            engine.backward(loss)
+        print(total)
+"""
+    ),
+    "a loss that a method hands on in a dict": (
+        """
+class Impl:
+    def compute(self, batch):
+        loss = self.modules.loss(batch)
+        loss.backward()
+        return {"loss": loss}
+
+    def update(self, batch):
+        losses = self.compute(batch)
+        return float(losses["loss"].cpu().numpy())  # numpy-on-grad
+"""
+    ),
+    "annotations: of alternatives, of keyword arguments, of fields": (
+        """
+import dataclasses
+from typing import Optional
+
+@dataclasses.dataclass
+class Parts:
+    critic: "nn.Module | None"
+    actor: Optional[nn.Module]
+
+class Algorithm:
+    parts: Parts
+
+    def __init__(self, *, critic: nn.Module | Parts, ema: int | None = None):
+        self.critic = critic
+
+    def values(self, batch):
+        found = [self.critic(part) for part in batch]
+        return torch.cat(found).cpu().numpy()  # numpy-on-grad
+
+    def others(self, batch):
+        if self.parts.critic is not None:
+            return self.parts.critic(batch).cpu().numpy()  # numpy-on-grad
+"""
+    ),
+    "what `**kwargs` holds is something of its own": (
+        """
+def train(loader, **parts):
+    total = 0
+    for x in loader:
+        loss = parts["model"](x)
+        loss.backward()
+        total += loss  # graph-retained
+    return total
+"""
+    ),
+    "transformers' Trainer runs backward from what `compute_loss` gives": (
+        """
+from collections import defaultdict
+from transformers import Trainer
+
+class MyTrainer(Trainer):
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.metrics = {"train": defaultdict(list), "eval": defaultdict(list)}
+
+    def compute_loss(self, model, inputs, return_outputs=False):
+        loss, outputs = self.losses(model, inputs)
+        return (loss, outputs) if return_outputs else loss
+
+    def losses(self, model, inputs):
+        mode = "train" if self.model.training else "eval"
+        outputs = model(**inputs)
+        loss = F.cross_entropy(outputs.logits, inputs["labels"])
+        self.metrics[mode]["loss"].append(loss)  # graph-retained
+        return loss, outputs
+"""
+    ),
+    "an optimizer of one of two kinds is an optimizer": (
+        """
+def step(args, model, loss):
+    if args.adam:
+        opt = torch.optim.Adam(model.parameters())
+    else:
+        opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    loss.backward()
+    opt.step  # call-forgotten
+"""
+    ),
+}
+
+SILENT = {
+    "something unknown that is added in place may bring a graph": (
+        """
+def error(parts, obs):
+    total = torch.tensor(0.0)
+    for part in parts:
+        total += part.error(obs).mean()
+    total.backward()
+"""
+    ),
+    "and need not bring one": (
+        """
+def count(loader):
+    total = torch.zeros(3)
+    for batch in loader:
+        total += batch["count"]
+    return total.numpy()
+"""
+    ),
+    "a computed thing may be given the gradient that its backward begins with": (
+        """
+def bench(model, x):
+    out = model(x)
+    if isinstance(out, (tuple, list)):
+        out = sum(part.sum() for part in out if isinstance(part, Tensor))
+    seed = torch.randn_like(out)
+    out.backward(seed)
+"""
+    ),
+    "a divergence of what a policy gives": (
+        """
+from torch.distributions import kl_divergence
+
+def step(policy, x):
+    with torch.no_grad():
+        old = policy(x).dist
+    kl = kl_divergence(old, policy(x).dist).mean()
+    return torch.autograd.grad(kl, policy.parameters(), create_graph=True)
+"""
+    ),
+    "an attribute of a class from elsewhere may be None or false": (
+        """
+from somewhere import Base
+
+class Mine(Base):
+    def train(self, loss):
+        if self.reference is None:
+            loss.backward()
+            return loss.item()
+        if not self.adaptive:
+            return 0.0
+        return self.reference(loss)
+"""
+    ),
+    "what an inner loop added to is one of several, and is not gone twice": (
+        """
+class Agent:
+    def step(self, batch):
+        out = self.model(batch)
+        loss, a_loss = self.losses(out)
+        aux = self.model.aux()
+        if aux is not None:
+            for value in aux.values():
+                loss += value
+        self.scaler.scale(loss).backward()
+        self.result = (a_loss, loss.detach())
+"""
+    ),
+    "an inner loop that is unrolled carries its graph on purpose": (
+        """
+class Solver(nn.Module):
+    def forward(self, func, y):
+        for _ in range(5):
+            energy = func(y).sum()
+            grad = torch.autograd.grad(energy, y, create_graph=True, retain_graph=True)[0]
+            y = y - 0.1 * grad
+        return y
+"""
+    ),
+    "losses that are kept as numbers": (
+        """
+def train(model, loader, opt, criterion):
+    total, losses = 0.0, []
+    for x, y in loader:
+        loss = criterion(model(x), y)
+        total += loss.item()
+        losses.append(loss.detach())
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    return total, losses
+"""
+    ),
+}
+
+
+def told(text: str) -> list[str]:
+    """Row and rule of all errors and warnings."""
+    analysis = analyze(Source("program.py", text), Config())
+    loud = [d for d in analysis.diagnostics if d.severity.value != "info"]
+    return sorted(f"{analysis.source.row_column(d.span.start)[0]} {d.rule.name}" for d in loud)
+
+
+@pytest.mark.parametrize("sentence", TOLD)
+def test_evidence_is_followed(sentence: str) -> None:
+    text = HEAD + TOLD[sentence]
+    marked = [(row, line) for row, line in enumerate(text.splitlines(), 1) if "  # " in line]
+    assert [f"{row} {line.rpartition('  # ')[2]}" for row, line in marked] == told(text)
+
+
+@pytest.mark.parametrize("sentence", SILENT)
+def test_what_is_not_known_is_not_wrong(sentence: str) -> None:
+    assert [] == told(HEAD + SILENT[sentence])

@@ -1,0 +1,1 @@
+"""Correct code that many people use: what Gradvet says of it, and whether that is true."""
