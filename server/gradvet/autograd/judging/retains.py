@@ -3,10 +3,10 @@
 import ast
 from dataclasses import dataclass, field
 
-from gradvet.autograd.events import RetainUnneeded
+from gradvet.autograd.events import Backward, RetainUnneeded
 from gradvet.autograd.graph import UNKNOWN, held_tensors, reachable
 from gradvet.autograd.machine import Machine
-from gradvet.autograd.memory.domain import YES, Tensor
+from gradvet.autograd.memory.domain import NO, YES, Tensor
 from gradvet.autograd.memory.values import Value
 
 Calls = tuple[ast.AST, ...]
@@ -78,6 +78,8 @@ class RetainNotes:
         m = self.machine
         if not self.sites or m.cut_short:
             return
+        if any(type(event) is Backward and event.root.requires_grad == NO for event in m.events):
+            return  # a backward raises since its way is cut: nobody knows what it was to go through
         for address, sites in self.kept.items():
             if address in escaped or address | 1 in escaped:
                 for site in sites:
