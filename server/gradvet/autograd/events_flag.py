@@ -4,6 +4,7 @@ import ast
 from dataclasses import dataclass
 
 from gradvet.autograd.events import Event
+from gradvet.autograd.memory.domain import Tensor
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,3 +46,28 @@ class NonScalarBackward(Event):
     made: ast.AST | None
     surely: bool
     assumed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class IntegerFlag(Event):
+    """`requires_grad` is turned on for a tensor of integers or booleans; `subject` is its expression, if it has one."""
+
+    tensor: Tensor
+    subject: ast.expr | None
+
+
+@dataclass(frozen=True, slots=True)
+class NonLeafFlag(Event):
+    """`requires_grad` of a computed tensor is set; `off` says that it is to be turned off."""
+
+    tensor: Tensor
+    subject: ast.expr | None
+    off: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NonLeafGradient(Event):
+    """`.grad` of a computed tensor is read, and nobody has asked for it to be kept."""
+
+    tensor: Tensor
+    subject: ast.expr | None

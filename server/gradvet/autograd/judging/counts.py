@@ -85,7 +85,8 @@ def _told_by(m: Machine, address: int, node: Node, known: Known, depth: int) -> 
         return _reduced(m, node, call, known, depth)
     if name in ALONG and isinstance(call, ast.Call) and _dimension(call) >= 1:
         return MANY, call  # a second dimension: the first one is that of the samples
-    if name not in ELEMENTWISE and name not in _OPERATORS:
+    operator = name in _OPERATORS and isinstance(call, (ast.BinOp, ast.AugAssign, ast.UnaryOp))
+    if name not in ELEMENTWISE and not operator:
         return UNKNOWN, None
     return _widest(m, node, known, depth)
 

@@ -181,6 +181,7 @@ def _with_flags(m: Machine, value: Value, call: Call) -> Value:
     own = frozenset({value.address})
     leaf = {"is_leaf": YES, "grad_fn": NO_FN, "nodes": NOTHING, "cuts": NOTHING}
     if type(flag) is Const and flag.value:
+        flags.integers_asked(m, m.cells[value.address], call.node)
         m.update(value, lambda t: t._replace(requires_grad=YES, leaves=own, dtype=FLOAT, **leaf))
     elif type(flag) is not Const:
         m.update(value, lambda t: t._replace(requires_grad=MAYBE, leaves=own, **leaf))

@@ -3,9 +3,10 @@
 import ast
 from difflib import SequenceMatcher
 
-from gradvet.autograd.events_flag import FlagMisspelt, ModuleFlag
+from gradvet.autograd.events_flag import FlagMisspelt, IntegerFlag, ModuleFlag, NonLeafFlag, NonLeafGradient
 from gradvet.autograd.knowledge.lookup import load
 from gradvet.autograd.machine import Machine
+from gradvet.autograd.memory.domain import INTEGER, NO, YES, Tensor
 from gradvet.autograd.memory.values import Const, Instance, Layer, Opaque, Ref, Value
 
 FLAG = "requires_grad"
@@ -95,6 +96,34 @@ def statement(m: Machine, node: ast.Expr | ast.AnnAssign) -> None:
         value = m.eval(subject)
         module = is_module_like(m, m.cells.get(getattr(value, "address", -1)))
         m.emit(FlagMisspelt(node, m.where(), use, attr, subject, on_module=module))
+
+
+def set_on_tensor(m: Machine, state: Tensor, wanted: int, node: ast.AST) -> None:
+    """`requires_grad = flag` and `requires_grad_(flag)`: where torch raises for what the tensor is.
+
+    The method leaves a computed tensor alone that already requires grad; the assignment never does.
+    """
+    method = isinstance(node, ast.Call)
+    subject = node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
+    if not method:
+        subject = _subject(node, FLAG)
+    if state.dtype == INTEGER and wanted == YES:
+        m.emit(IntegerFlag(node, m.where(), state, subject))
+    elif state.has_graph and (wanted == NO or not method):
+        m.emit(NonLeafFlag(node, m.where(), state, subject, off=wanted == NO))
+
+
+def integers_asked(m: Machine, state: Tensor, node: ast.AST) -> None:
+    """A tensor of integers is made with `requires_grad=True`, or made a parameter."""
+    if state.dtype == INTEGER:
+        m.emit(IntegerFlag(node, m.where(), state, None))
+
+
+def gradient_read(m: Machine, state: Tensor, known: Value, node: ast.AST) -> None:
+    """`.grad` of a computed tensor: torch warns, and gives None unless `retain_grad()` was called."""
+    if state.has_graph and known is None and not state.loose:
+        subject = node.value if isinstance(node, ast.Attribute) else None
+        m.emit(NonLeafGradient(node, m.where(), state, subject))
 
 
 def _place(m: Machine, node: ast.AST, name: str) -> tuple[ast.AST, tuple[ast.AST, ...]]:

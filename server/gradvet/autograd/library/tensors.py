@@ -150,6 +150,7 @@ def _grad(m: Machine, value: Value, node: ast.AST) -> Value:
         if m.judge is not None:
             m.judge.flow.read.add(ref.address & ~1)
         cell = m.cells.get(key)
+        flags.gradient_read(m, state, cell, node)
         if cell is None and (m.alone or state.assumes):
             # Nobody knows whether a backward came before: there may be a gradient.
             made = m.place_part(ref.address, "gradient", Tensor(view=MAYBE, origin=Origin(node, ".grad")))
@@ -205,6 +206,9 @@ def set_attribute(m: Machine, value: Value, name: str, new: Value, node: ast.AST
 def set_requires_grad(m: Machine, value: Value, flag: Value, node: ast.AST) -> None:
     """`requires_grad = flag`, `requires_grad_(flag)`."""
     wanted = (YES if flag.value else NO) if type(flag) is Const else MAYBE
+    whole = m.tensor(value)
+    if whole is not None:
+        flags.set_on_tensor(m, whole, wanted, node)
     for ref, state in m.tensors(value):
         if state.is_leaf == NO and wanted & YES:
             continue
@@ -617,6 +621,8 @@ def factory(m: Machine, site: ast.AST, words: str, dtype: int, keywords: dict[st
     """A tensor made from nothing; `requires_grad=True` makes it a leaf that requires grad."""
     flag = keywords.get("requires_grad")
     granted = NO if flag is None else YES if flag == TRUE else NO if flag == FALSE else MAYBE
+    if granted == YES:
+        flags.integers_asked(m, Tensor(dtype=dtype), site)
     ref = tensor_like(
         m, site, words, dtype=FLOAT if granted == YES else dtype, requires_grad=granted, inference=made_in(m)
     )

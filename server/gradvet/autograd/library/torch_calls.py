@@ -257,7 +257,17 @@ def _tensor(m: Machine, name: str, call: Call) -> Value:
         copied_by_constructor(m, call.node, source)
     if name in ("torch.FloatTensor", "torch.Tensor") or _is_float_data(m, source):
         keywords = {"dtype": External("torch.float"), **keywords}
+    elif name == "torch.tensor" and _is_integer_data(m, source):
+        keywords = {"dtype": External("torch.long"), **keywords}
     return rewrapped(m, call.node, source if source is not None else NONE, f"{name}()", keywords)
+
+
+def _is_integer_data(m: Machine, source: Value | None) -> bool:
+    """Whether all of what a tensor is made of are whole numbers, or truths, that are written out."""
+    if isinstance(source, Const):
+        return source.kind in ("int", "bool")
+    items = items_of(m, source) if source is not None else None
+    return bool(items) and all(_is_integer_data(m, item) for item in items or ())
 
 
 def _is_float_data(m: Machine, source: Value | None) -> bool:
