@@ -46,3 +46,36 @@ class ModeEscaped(Event):
     mode: ast.AST
     work: ast.AST | None
     trains: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class InferenceTensorUsed(Event):
+    """A tensor made in inference mode is saved for backward, edited, or told to require grad outside of it.
+
+    `how` is saved, edited or flag; `made` is the expression that made it, `subject` the expression that is used.
+    """
+
+    how: str
+    made: ast.AST | None
+    subject: ast.expr | None
+    assumed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class UnrecordedView(Event):
+    """A view that was made with grad mode off is used where autograd records.
+
+    `how` is used (it says that it requires grad, and nothing leads on from it) or edited (torch raises).
+    """
+
+    how: str
+    made: ast.AST | None
+    subject: ast.expr | None
+
+
+@dataclass(frozen=True, slots=True)
+class BackwardUnrecorded(Event):
+    """Forward and backward stand in one block, or one function, that turns grad mode off."""
+
+    mode: ast.AST
+    root: ast.expr | None

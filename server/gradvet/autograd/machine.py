@@ -184,6 +184,7 @@ class Machine:
         self.made_nodes = 0
         self.lone: set[ast.AST] = set()
         self.consumed: set[ast.AST] = set()
+        self.view_modes: dict[ast.AST, int] = {}
         self.entered: list[ast.AST] = []
         self.meant_to_raise = 0
         self.blind_runs: dict[tuple[ast.AST, int], int] = {}

@@ -3,7 +3,7 @@
 import ast
 
 from gradvet.autograd.events import Backward, CutPath, Event
-from gradvet.autograd.events_mode import ForwardUnrecorded
+from gradvet.autograd.events_mode import BackwardUnrecorded, ForwardUnrecorded, UnrecordedView
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import NO
 
@@ -15,6 +15,18 @@ def unrecorded_forwards(m: Machine, parents: Parents) -> None:
     modules = {info.node for info in m.classes.values() if info.is_module}
     for at, event in enumerate(m.events):
         m.events[at] = _nearer(event, modules, parents)
+    told = [event.node for event in m.events if isinstance(event, (CutPath, ForwardUnrecorded))]
+    m.events[:] = [event for event in m.events if not _told_by_cut(event, told, parents)]
+
+
+def _told_by_cut(event: Event, told: list[ast.AST], parents: Parents) -> bool:
+    """Whether the block in which a view was made is told already as what cuts a gradient."""
+    return (
+        isinstance(event, UnrecordedView)
+        and event.how == "used"
+        and event.made is not None
+        and any(_covers(mode, event.made, parents) for mode in told)
+    )
 
 
 def _nearer(event: Event, modules: set[ast.ClassDef], parents: Parents) -> Event:
@@ -27,6 +39,8 @@ def _nearer(event: Event, modules: set[ast.ClassDef], parents: Parents) -> Event
             places = [_forward(cut.node, (), modules, parents) for cut in cuts if cut.kind == "no_grad"]
             if len(places) == len(cuts) and places[0] is not None and None not in places:
                 return ForwardUnrecorded(cuts[0].node, calls, *places[0], (), event.node, raises=True)
+            if all(cut.kind == "no_grad" and _covers(cut.node, event.node, parents) for cut in cuts):
+                return BackwardUnrecorded(event.node, calls, cuts[0].node, event.source)
     return event
 
 
@@ -42,6 +56,19 @@ def _forward(
         if getattr(function, "name", "") == "forward":
             return function, owner.name
     return None
+
+
+def _covers(mode: ast.AST, node: ast.AST, parents: Parents) -> bool:
+    """Whether a `with`, or a decorator, stands around a place in the same function."""
+    item = parents.get(mode)
+    block = parents.get(item) if isinstance(item, ast.withitem) else item
+    while node in parents:
+        node = parents[node]
+        if node is block:
+            return True
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            return False
+    return False
 
 
 def _function(node: ast.AST, parents: Parents) -> ast.AST | None:

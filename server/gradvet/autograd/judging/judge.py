@@ -15,13 +15,14 @@ from gradvet.autograd.judging.flow import Flow
 from gradvet.autograd.judging.functions import FunctionNotes
 from gradvet.autograd.judging.leaf_notes import LeafNotes
 from gradvet.autograd.judging.mode_left import ModeNotes
-from gradvet.autograd.judging.numpy_alias import NumpyNotes
+from gradvet.autograd.judging.numpy_alias import NumpyNotes, target_of
 from gradvet.autograd.judging.optimizer_notes import OptimizerNotes
 from gradvet.autograd.judging.protocol import Protocol
 from gradvet.autograd.judging.registration import Registration
 from gradvet.autograd.judging.snapshots import SnapshotNotes
 from gradvet.autograd.judging.targets import Targets
 from gradvet.autograd.judging.walks import Walks
+from gradvet.autograd.library import unrecorded
 from gradvet.autograd.library.evidence import remember
 from gradvet.autograd.library.layers import is_module, members
 from gradvet.autograd.library.operations import savers
@@ -300,6 +301,7 @@ class Judge:
 
     def written(self, site: ast.AST, state: Tensor, operands: list[Tensor], words: str) -> None:
         """A tensor was changed in place, from these."""
+        unrecorded.edited(self.machine, site, state, operands, target_of(site))
         self.flow.edited(site, state, operands)
         self.protocol.edited(site, state, words)
 

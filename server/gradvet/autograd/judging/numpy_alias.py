@@ -60,7 +60,7 @@ class NumpyNotes:
 
     def array_edited(self, site: ast.AST, content: Array, *, anew: bool) -> None:
         """An array was changed in place."""
-        edit = self._edit("array", site, content.storage, content.alias, _target(site), anew=anew)
+        edit = self._edit("array", site, content.storage, content.alias, target_of(site), anew=anew)
         if edit is not None:
             self.spoil(edit, Tensor(storage=content.storage))
 
@@ -164,7 +164,7 @@ def _holds(content: object, addresses: frozenset[int]) -> bool:
     return element is not None and any(ref.address in addresses for ref in refs(element))
 
 
-def _target(site: ast.AST) -> ast.expr | None:
+def target_of(site: ast.AST) -> ast.expr | None:
     """What a statement or call writes to."""
     match site:
         case ast.Assign(targets=[ast.Subscript(value=holder)]) | ast.AugAssign(ast.Subscript(value=holder)):
@@ -175,7 +175,9 @@ def _target(site: ast.AST) -> ast.expr | None:
             out = next((keyword.value for keyword in keywords if keyword.arg == "out"), None)
             if out is not None:
                 return out
-            return func.value if isinstance(func, ast.Attribute) and not args else args[0] if args else None
+            if isinstance(func, ast.Attribute) and (not args or func.attr.endswith("_")):
+                return func.value
+            return args[0] if args else None
     return None
 
 

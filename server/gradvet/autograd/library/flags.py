@@ -5,6 +5,7 @@ from difflib import SequenceMatcher
 
 from gradvet.autograd.events_flag import FlagMisspelt, IntegerFlag, ModuleFlag, NonLeafFlag, NonLeafGradient
 from gradvet.autograd.knowledge.lookup import load
+from gradvet.autograd.library import unrecorded
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import INTEGER, NO, YES, Tensor
 from gradvet.autograd.memory.values import Const, Instance, Layer, Opaque, Ref, Value
@@ -107,6 +108,8 @@ def set_on_tensor(m: Machine, state: Tensor, wanted: int, node: ast.AST) -> None
     subject = node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
     if not method:
         subject = _subject(node, FLAG)
+    if wanted == YES and unrecorded.asked(m, state, node, subject):
+        return
     if state.dtype == INTEGER and wanted == YES:
         m.emit(IntegerFlag(node, m.where(), state, subject))
     elif state.has_graph and (wanted == NO or not method):

@@ -14,7 +14,7 @@ from gradvet.autograd.graph import (
 )
 from gradvet.autograd.knowledge.lookup import Op, Output, Saved
 from gradvet.autograd.knowledge.ops import joined
-from gradvet.autograd.library import forgotten
+from gradvet.autograd.library import forgotten, unrecorded
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import (
     ANY_FN,
@@ -508,6 +508,7 @@ def computed(
     if words in _TOGETHER and m.judge is not None:
         cuts -= m.judge.cut_notes.gathered  # the own tensor was put back among the copies
     names: frozenset[str | None] = frozenset(fn) or frozenset({ANY_FN})
+    unrecorded.used(m, site, op, tuple((o.parameter, o.state) for o in inputs.operands))
     saved, keeps = _saved(m, places or {"0": address}, op, inputs)
     saved |= also_saved
     known = not inputs.unknown
@@ -634,6 +635,7 @@ def _view_made(m: Machine, base: Tensor, out: Output) -> int:
 def _as_view(m: Machine, state: Tensor, base: Tensor, out: Output, words: str, site: ast.AST) -> Tensor:
     """The state of an output that is, or may be, a view of a tensor."""
     view = _TRUTH[out.view]
+    unrecorded.view_made(m, site)
     storage = base.storage if out.share == "always" or view == YES else base.storage | state.storage
     if base.inference & YES and view & YES:
         view = NO if base.inference == YES else MAYBE  # autograd does not track views of inference tensors
