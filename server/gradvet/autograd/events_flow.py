@@ -36,3 +36,18 @@ class FakeInGraph(Event):
     step: ast.AST
     mixed: bool
     needed: ast.AST | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceWithGrad(Event):
+    """A model that is only consulted is run as if it were to be trained.
+
+    Either `node` puts it into eval mode, `related` is a call of it, and `backward` fills the gradients of its parameters,
+    which nobody uses, on its way to others. Or nothing has to pass through it: `node` is the call, `related` puts it into
+    eval mode, and `cut` detaches what it gave at once, or `backward` goes back into it for nothing.
+    """
+
+    related: ast.AST
+    backward: ast.AST | None
+    cut: ast.AST | None
+    nothing_passes: bool
