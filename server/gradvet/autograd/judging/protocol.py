@@ -29,6 +29,7 @@ from gradvet.autograd.memory.gradients import (
     after_backward,
     after_clear,
     after_step,
+    after_unseen_backward,
     given,
     join_gradients,
     unseen,
@@ -88,7 +89,7 @@ class Protocol:
     walked: dict[int, ast.AST] = field(default_factory=dict)
     fills: dict[int, set[int]] = field(default_factory=dict)
     clears: list[tuple[int, frozenset[int]]] = field(default_factory=list)
-    unknown: dict[int, ast.expr] = field(default_factory=dict)
+    optimizers: dict[int, frozenset[int]] = field(default_factory=dict)
     scalers: dict[int, bool] = field(default_factory=dict)
     scaled: dict[int, ast.AST] = field(default_factory=dict)
     owned: set[int] = field(default_factory=set)
@@ -107,7 +108,7 @@ class Protocol:
         for leaf in root.leaves:
             self._change(leaf, lambda g: after_backward(g, number, scaled), certain=certain)
             self.fills.setdefault(leaf & ~1, set()).add(number)
-        for optimizer in self.unknown:
+        for optimizer in self.optimizers:
             self._change(optimizer, lambda g: after_backward(g, number, scaled), certain=True)
 
     def step(
@@ -117,8 +118,11 @@ class Protocol:
         number = self._number(node)
         owns = content.owns if type(content) is Optimizer else frozenset[int]()
         self.owned |= owns
-        whole = type(content) is Optimizer and content.all_known and bool(owns)
-        cells = owns if whole else frozenset({ref.address})
+        self.optimizers[ref.address] = (
+            owns if type(content) is Optimizer and content.all_known else frozenset()
+        )
+        filled = any(leaf & ~1 in self.fills for leaf in self.optimizers[ref.address])
+        cells = owns if filled else frozenset({ref.address})
         met = tuple(self._of(cell) for cell in cells)
         self.steps.append(Step(number, met, frozenset(cells), known=known, scaler=scaler))
         for clip in self.waiting:
@@ -128,18 +132,23 @@ class Protocol:
             self._change(cell, lambda g: after_step(g, number), certain=True)
 
     def made(self, ref: Ref, content: Optimizer) -> None:
-        """An optimizer was made; when it may own what is not known it is followed as a whole."""
+        """An optimizer was made."""
         self.owned |= content.owns
-        if not (content.all_known and content.owns):
-            self.unknown[ref.address] = ast.Name("optimizer")
+        self.optimizers[ref.address] = content.owns if content.all_known else frozenset()
 
-    def clear(self, leaves: Iterable[int], node: ast.AST) -> None:
-        """`zero_grad()` of a module or an optimizer, with these leaves; what is not known is cleared with it."""
+    def clear(self, leaves: Iterable[int], node: ast.AST, optimizer: int = 0) -> None:
+        """`zero_grad()` of a module, or of an optimizer: of the leaves that are known, and of an optimizer as a whole."""
         number = self._number(node)
-        cells = frozenset(leaves) | self.unknown.keys()
-        self.clears.append((number, cells))
+        cells = frozenset(leaves)
         for cell in cells:
             self._change(cell, lambda g: after_clear(g, number), certain=True)
+        touched = set(cells)
+        for address, owns in self.optimizers.items():
+            whole = address == optimizer or (bool(owns) and owns <= cells)
+            if whole or not owns or not optimizer or not owns.isdisjoint(cells):
+                touched.add(address)
+                self._change(address, lambda g: after_clear(g, number), certain=whole)
+        self.clears.append((number, frozenset(touched)))
 
     def read(self, leaf: int, gradient: Value, node: ast.AST) -> None:
         """`leaf.grad` was read."""
@@ -200,32 +209,37 @@ class Protocol:
         return walked if before == YES else None
 
     def unfollowed(self, values: Iterable[Value]) -> None:
-        """A call that cannot be followed was given an optimizer: what it does with the gradients is not known."""
+        """A call cannot be followed: with an optimizer it may do anything, with a loss it may run a backward."""
         for value in values:
             for ref in _refs(value):
                 content = self.machine.cells.get(ref.address)
-                if type(content) is Optimizer or ref.address in self.unknown:
+                if type(content) is Optimizer or ref.address in self.optimizers:
                     owns = content.owns if type(content) is Optimizer else frozenset()
                     self._forget({*owns, ref.address})
+                elif type(content) is Opaque or (type(content) is Tensor and content.requires_grad & YES):
+                    self._unseen_backward()
+
+    def _unseen_backward(self) -> None:
+        for optimizer, owns in self.optimizers.items():
+            for cell in (optimizer, *owns):
+                if self._of(cell).phases & (CLEAR | DROPPED):
+                    self._change(cell, after_unseen_backward, certain=True)
 
     # -- methods of what is not known
 
     def method(self, ref: Ref, content: Opaque, name: str, call: Call) -> None:
         """A method of something unknown: an optimizer, or a gradient scaler, when it is used as one."""
-        if content.reason == SCHEDULER:
+        if content.reason == SCHEDULER or name in ("scale", "backward"):
             return
         if ref.address in self.scalers and self._scaler(ref, name, call):
             return
         func = call.node.func if isinstance(call.node, ast.Call) else None
         subject = func.value if isinstance(func, ast.Attribute) else None
-        if name == "zero_grad":
-            self.unknown.setdefault(ref.address, subject or ast.Name("optimizer"))
-            self.clear([ref.address], call.node)
+        if name == "zero_grad" or "zero_grad" in call.keywords:
+            self.optimizers.setdefault(ref.address, frozenset())
+            self.clear((), call.node, ref.address)
         elif name == "step" and self._steps(ref, subject, call):
-            self.unknown.setdefault(ref.address, subject or ast.Name("optimizer"))
             self.step(ref, content, call.node, known=False)
-        elif "zero_grad" in call.keywords:
-            self.clear([ref.address], call.node)
         else:
             self.unfollowed(call.all_values())
 
@@ -234,7 +248,7 @@ class Protocol:
         if len(call.args) > 1 or (call.args and self.machine.tensor(call.args[0]) is not None):
             return False
         name = subject.id if isinstance(subject, ast.Name) else getattr(subject, "attr", "")
-        return ref.address in self.unknown or bool(_NAMED.search(name))
+        return ref.address in self.optimizers or bool(_NAMED.search(name))
 
     # -- scalers
 
@@ -258,8 +272,8 @@ class Protocol:
             return False
         m = self.machine
         if name == "update":
-            for key in [key for key in m.cells if type(key) is tuple and key[0] == ref.address]:
-                if str(key[1]).startswith(PHASE):
+            for key in self.places:
+                if key[0] == ref.address:
                     m.store.set(key, READY)
             return True
         func = call.node.func if isinstance(call.node, ast.Call) else None
@@ -275,7 +289,6 @@ class Protocol:
                 if type(content) is Optimizer:
                     m.judge.stepped(target, content, call.node, scaler=True)
                 elif type(content) is Opaque:
-                    self.unknown.setdefault(target.address, ast.Name("optimizer"))
                     self.step(target, content, call.node, scaler=True)
                 m.store.set(key, STEPPED)
                 place["step"] = call.node
@@ -479,7 +492,7 @@ class Protocol:
 
     def _is_apart(self, step: Step, leaves: frozenset[int]) -> bool:
         """Whether a step uses new gradients, and none of these."""
-        whole = not step.leaves & self.unknown.keys()
+        whole = not step.leaves & self.optimizers.keys()
         return whole and step.leaves.isdisjoint(leaves) and any(g.phases & HOLDS_NEW for g in step.gradients)
 
     def _scaler_step(self, leaves: frozenset[int]) -> tuple[ast.expr | None, ast.expr | None]:

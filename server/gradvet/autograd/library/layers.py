@@ -666,10 +666,10 @@ def _by_path(m: Machine, receiver: Value, name: str, call: Call) -> Value:
     return join_all([ref for _, ref in pairs])
 
 
-def clear_gradients(m: Machine, leaves: Iterable[int], call: Call) -> None:
+def clear_gradients(m: Machine, leaves: Iterable[int], call: Call, optimizer: int = 0) -> None:
     """`zero_grad()`: gradients are None afterwards, unless `set_to_none=False`."""
     if m.judge is not None:
-        m.judge.protocol.clear(leaves, call.node)
+        m.judge.protocol.clear(leaves, call.node, optimizer)
     flag = call.argument(0, "set_to_none")
     if flag is not None and flag != TRUE:
         return

@@ -136,9 +136,7 @@ def call_method(m: Machine, ref: Ref, content: Optimizer, name: str, call: Call)
             m.judge.stepped(ref, content, call.node)
         return value
     if name == "zero_grad":
-        if m.judge is not None:
-            m.judge.protocol.clear({ref.address}, call.node)
-        layers.clear_gradients(m, content.owns, call)
+        layers.clear_gradients(m, content.owns, call, ref.address)
     if name == "add_param_group" and call.args:
         owned = owned_by(m, call.args[0])
         m.update(

@@ -101,6 +101,11 @@ def after_clear(g: Gradient, number: int) -> Gradient:
     )
 
 
+def after_unseen_backward(g: Gradient) -> Gradient:
+    """Something that is not seen may have run a backward: what was empty may be filled."""
+    return g._replace(phases=g.phases | FRESH) if g.phases & (CLEAR | DROPPED) else g
+
+
 def given() -> Gradient:
     """`p.grad = …`: the program has put something there itself."""
     return Gradient(FRESH)

@@ -1,6 +1,7 @@
 """Calls: finding what is called, binding arguments, running the file's own functions, making classes and instances."""
 
 import ast
+import builtins
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -175,10 +176,17 @@ def _call_each(m: Machine, functions: tuple[Value, ...], call: Call) -> Value:
 def unknown_call(m: Machine, call: Call, reason: str) -> Value:
     """The result of a call that cannot be followed."""
     if m.judge is not None:
-        m.judge.protocol.unfollowed(call.all_values())
+        if not _is_builtin(call):
+            m.judge.protocol.unfollowed(call.all_values())
         if m.judge.snapshots.taken:
             m.judge.snapshots.handed_over(call.all_values())
     return m.unknown(call.node, reason, call.all_values(), "call")
+
+
+def _is_builtin(call: Call) -> bool:
+    """Whether a call is one of `print`, `len` and their like."""
+    func = call.node.func if isinstance(call.node, ast.Call) else None
+    return isinstance(func, ast.Name) and hasattr(builtins, func.id)
 
 
 def _call_object(m: Machine, ref: Ref, call: Call) -> Value:
