@@ -63,12 +63,8 @@ class InferenceTensorUsed(Event):
 
 @dataclass(frozen=True, slots=True)
 class UnrecordedView(Event):
-    """A view that was made with grad mode off is used where autograd records.
+    """A view that was made with grad mode off is used where autograd records: it requires grad, and leads nowhere."""
 
-    `how` is used (it says that it requires grad, and nothing leads on from it) or edited (torch raises).
-    """
-
-    how: str
     made: ast.AST | None
     subject: ast.expr | None
 

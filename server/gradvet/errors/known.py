@@ -165,7 +165,7 @@ KNOWN: tuple[Known, ...] = (
         "view-no-grad",
         r"(?:A view was created|This view was created) in (?:no_grad|inference) mode and is being modified inplace",
         "A view was taken with grad mode off and is written with grad mode on: the write cannot be recorded.",
-        "view-made-under-no-grad inplace-on-view",
+        "inplace-on-view view-made-under-no-grad",
         "take the view and write to it in the same grad mode",
         (_DATA, "the write goes by unseen, and the gradient does not know of it"),
         look_for="write",

@@ -9,17 +9,12 @@ from gradvet.rules import rule
 
 @rule(UnrecordedView, family="mode", severity=Severity.WARNING)
 def check(event: UnrecordedView) -> Iterator[Finding]:
-    """Report a view that leads nowhere, or that may not be edited."""
+    """Report a view that leads nowhere."""
     name = code(event.subject) if event.subject is not None else "a view"
-    if event.how == "used":
-        message = f"{name} says that it requires grad, but it was made with grad mode off: no gradient goes on from here"
-    else:
-        message = f"{name} is a view that was made with grad mode off: torch raises when it is edited with grad mode on"
+    message = f"{name} says that it requires grad, but it was made with grad mode off: no gradient goes on from here"
     notes = [Note("made", code(event.made), event.made)] if event.made is not None else []
     yield Finding(
         event.node,
         message,
         (*notes, *called_from(event.calls)),
-        (),
-        Severity.ERROR if event.how == "edited" else None,
     )

@@ -23,7 +23,6 @@ def _told_by_cut(event: Event, told: list[ast.AST], parents: Parents) -> bool:
     """Whether the block in which a view was made is told already as what cuts a gradient."""
     return (
         isinstance(event, UnrecordedView)
-        and event.how == "used"
         and event.made is not None
         and any(_covers(mode, event.made, parents) for mode in told)
     )

@@ -301,7 +301,7 @@ class Judge:
 
     def written(self, site: ast.AST, state: Tensor, operands: list[Tensor], words: str) -> None:
         """A tensor was changed in place, from these."""
-        unrecorded.edited(self.machine, site, state, operands, target_of(site))
+        unrecorded.edited(self.machine, site, state, target_of(site))
         self.flow.edited(site, state, operands)
         self.protocol.edited(site, state, words)
 

@@ -154,8 +154,10 @@ def _terms(m: Machine, ref: Ref, content: Opaque | Tensor) -> Iterator[Ref]:
         parts = [Ref(at) for at in sorted(node.inputs)]
         parts += [part for part in (unknown.items if type(unknown) is Tuple else ()) if type(part) is Ref]
         only = len(parts) == 1  # if it did not require grad, neither would what was made of it
-        if only or node.name in _ADDED or node.name.removesuffix("()") in _SAME:
+        if only or node.name.removesuffix("()") in _SAME:
             yield from parts
+        elif node.name in _ADDED:
+            yield from _addends(m, parts)
         elif node.name in _WEIGHTED:
             yield from _weighted(m, parts)
 
@@ -164,7 +166,9 @@ def _terms_of_unknown(m: Machine, content: Opaque) -> Iterator[Ref]:
     node = content.origin.node if content.origin is not None else None
     parts = [part for value in content.inputs for part in atoms(value) if type(part) is Ref]
     match node:
-        case ast.BinOp(op=ast.Add() | ast.Sub()) | ast.AugAssign(op=ast.Add() | ast.Sub()) | ast.UnaryOp():
+        case ast.BinOp(op=ast.Add() | ast.Sub()) | ast.AugAssign(op=ast.Add() | ast.Sub()):
+            yield from _addends(m, parts)
+        case ast.UnaryOp():
             yield from parts
         case ast.BinOp(op=ast.Mult() | ast.Div()) | ast.AugAssign(op=ast.Mult() | ast.Div()):
             yield from _weighted(m, parts)
@@ -172,6 +176,11 @@ def _terms_of_unknown(m: Machine, content: Opaque) -> Iterator[Ref]:
             yield from parts[:1]
         case ast.Call(func=ast.Attribute(attr="scale"), args=[_]):  # of a gradient scaler
             yield from parts[-1:]
+
+
+def _addends(m: Machine, parts: list[Ref]) -> Iterator[Ref]:
+    """Of what is added, all that was computed: an argument or an item of a batch may be a target, a plain number."""
+    return (part for part in parts if _is_tensor(m, part) or _was_computed(m, part))
 
 
 def _weighted(m: Machine, parts: list[Ref]) -> Iterator[Ref]:

@@ -44,21 +44,13 @@ def used(m: Machine, site: ast.AST, op: Op | None, operands: tuple[tuple[str, Te
             state.requires_grad == YES and not state.nodes and not state.leaves and not state.parameter & YES
         )
         if alone and _is_unrecorded(m, state):
-            m.emit(UnrecordedView(site, m.where(), "used", _made(state), _subject(site, m, state)))
+            m.emit(UnrecordedView(site, m.where(), _made(state), _subject(site, m, state)))
 
 
-def edited(
-    m: Machine, site: ast.AST, before: Tensor, operands: list[Tensor], target: ast.expr | None
-) -> None:
+def edited(m: Machine, site: ast.AST, before: Tensor, target: ast.expr | None) -> None:
     """A tensor is changed in place."""
     if before.inference == YES and not m.mode & INFERENCE:
         m.emit(InferenceTensorUsed(site, m.where(), "edited", _made(before), target, assumed=False))
-    elif (
-        m.mode == GRAD
-        and _is_unrecorded(m, before)
-        and any(t.requires_grad == YES for t in (before, *operands))
-    ):
-        m.emit(UnrecordedView(site, m.where(), "edited", _made(before), target))
 
 
 def asked(m: Machine, state: Tensor, node: ast.AST, subject: ast.expr | None) -> bool:
