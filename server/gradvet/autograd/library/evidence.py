@@ -241,6 +241,20 @@ def handed_to_backward(m: Machine, holder: Value, given: Value) -> bool:
     return was_computed(m.cells.get(getattr(given, "address", -1)))
 
 
+def runs_backward(m: Machine, name: str, args: tuple[Value, ...]) -> bool:
+    """Whether a function of this name, of which nothing else is known, runs a backward from what it is given first.
+
+    `backward` and Lightning's `manual_backward` do; of others, such as `scaled_backward`, it is taken only where
+    that is possible: `batch_norm_backward(grad_output)` computes a backward by hand.
+    """
+    if "backward" not in name or not args:
+        return False
+    given = held_tensors(m, args[0])
+    if not given:
+        return is_loss(m, args[0])
+    return name in ("backward", "manual_backward") or all(state.requires_grad != NO for _, state in given)
+
+
 def is_loss(m: Machine, value: Value) -> bool:
     """Whether something unknown may be a loss that is handed to a function that runs its backward."""
     return type(value) is not Number and was_computed(m.cells.get(getattr(value, "address", -1)))

@@ -7,7 +7,7 @@ from gradvet.autograd.graph import MOST_DEEP, backward, held_tensors
 from gradvet.autograd.knowledge.frameworks import MODULE_MAKERS
 from gradvet.autograd.knowledge.lookup import load
 from gradvet.autograd.library import arrays, flags, layers, leaves
-from gradvet.autograd.library.evidence import is_loss
+from gradvet.autograd.library.evidence import runs_backward
 from gradvet.autograd.library.operations import edit, made_in, perform, tensor_like
 from gradvet.autograd.library.optimizers import made, owned_by
 from gradvet.autograd.library.tensors import array_of, numbers_in, to_numpy
@@ -110,8 +110,7 @@ def call_external(m: Machine, name: str, call: Call) -> Value:
         return _math(m, name, call)
     elif any(name.startswith(maker) for maker in MODULE_MAKERS):
         return _made_elsewhere(m, name, call)
-    short = name.rpartition(".")[2]
-    if "backward" in short and call.args and (held_tensors(m, call.args[0]) or is_loss(m, call.args[0])):
+    if not name.startswith("torch.") and runs_backward(m, name.rpartition(".")[2], call.args):
         backward(m, call.node, call.args[0], retain=None, create=None, how=f"{name}()")
         return NONE
     return unknown_call(m, call, f"the result of `{name.rpartition('.')[2]}`, which is not in this file")

@@ -4,7 +4,13 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from gradvet.autograd.graph import backward, backward_event, held_tensors, opaque_inputs, unknown_cut
+from gradvet.autograd.graph import (
+    backward,
+    backward_event,
+    held_tensors,
+    opaque_inputs,
+    unknown_cut,
+)
 from gradvet.autograd.knowledge.lookup import load
 from gradvet.autograd.library import (
     arrays,
@@ -331,11 +337,7 @@ def _opaque(m: Machine, ref: Ref, content: Opaque, name: str, call: Call) -> Val
             how="backward()",
         )
         return NONE
-    if (
-        "backward" in name
-        and call.args
-        and (held_tensors(m, call.args[0]) or evidence.is_loss(m, call.args[0]))
-    ):
+    if evidence.runs_backward(m, name, call.args):
         backward(
             m, call.node, call.args[0], retain=call.keywords.get("retain_graph"), create=None, how=f"{name}()"
         )
@@ -529,11 +531,7 @@ def _instance(m: Machine, ref: Ref, content: Instance, name: str, call: Call) ->
         "collections.deque",
     }:
         return _as_builtin(m, ref, info.external, name, call)
-    if (
-        "backward" in name
-        and call.args
-        and (held_tensors(m, call.args[0]) or evidence.is_loss(m, call.args[0]))
-    ):
+    if evidence.runs_backward(m, name, call.args):
         retain = call.keywords.get("retain_graph")
         backward(m, call.node, call.args[0], retain=retain, create=None, how=f"{name}()")
         return NONE
