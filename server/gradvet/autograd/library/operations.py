@@ -335,17 +335,40 @@ def argument_cuts(m: Machine, inputs: Inputs) -> frozenset[int]:
 
 
 def number_cuts(m: Machine, value: Value, depth: int = 0) -> frozenset[int]:
-    """The cuts of a number, also where something unknown was multiplied with it."""
+    """The cuts of a number, also where it was added to something unknown, or weighted with it."""
     cuts = NOTHING
     for atom in atoms(value):
+        content = m.cells.get(getattr(atom, "address", -1))
         if type(atom) is Number:
             cuts |= atom.cuts
-        elif type(atom) is Ref and depth < MOST_FACTORS:
-            content = m.cells.get(atom.address)
-            if type(content) is Opaque and content.reason == ON_UNKNOWN:
+        elif type(content) is Opaque and content.reason == ON_UNKNOWN and depth < MOST_FACTORS:
+            adds = isinstance(getattr(content.origin, "node", None), ast.BinOp) and isinstance(
+                content.origin.node.op, (ast.Add, ast.Sub)  # type: ignore[union-attr]
+            )
+            if adds or all(_is_weight(m, part) for part in content.inputs):
                 for part in content.inputs:
                     cuts |= number_cuts(m, part, depth + 1)
     return cuts
+
+
+_DATA = ("argument ", "a batch")
+"""How the reasons begin of what a function, or a loop in it, is given."""
+
+
+def is_data(m: Machine, value: Value) -> bool:
+    """Whether something unknown was given and not computed: arguments and what lies in them carry no graph."""
+    contents = [m.cells.get(getattr(atom, "address", -1)) for atom in atoms(value)]
+    return all(type(content) is Opaque and content.reason.startswith(_DATA) for content in contents)
+
+
+def _is_weight(m: Machine, value: Value) -> bool:
+    """Whether a factor may be a weight: a number, something that was given, or an attribute that holds one."""
+    contents = [m.cells.get(getattr(atom, "address", -1), atom) for atom in atoms(value)]
+    return all(
+        type(content) in (Const, Number)
+        or (type(content) is Opaque and content.reason.startswith((*_DATA, "a part of", ON_UNKNOWN)))
+        for content in contents
+    )
 
 
 def carried(op: Op, inputs: Inputs) -> tuple[int, list[Operand]]:
@@ -553,6 +576,12 @@ _TOGETHER = frozenset({"cat()", "stack()", "concat()", "concatenate()"})
 
 def _dead(m: Machine, words: str, inputs: Inputs) -> frozenset[int]:
     """The cuts of terms that are only added: whatever their weight, they change a loss and no gradient."""
+    asking = [o.state for o in inputs.operands if o.state.requires_grad & YES]
+    if (inputs.unknown or asking) and all(s.requires_grad == MAYBE and s.dead for s in asking):
+        # Whatever is computed of constants and of data is a constant; that it may require grad is for the data's sake.
+        if all(is_data(m, value) for value in inputs.unknown):
+            behind = frozenset[int]().union(*(o.state.cuts for o in inputs.operands))
+            return m.nearest_cut(behind | argument_cuts(m, inputs))
     if words not in _LINEAR or not inputs.operands:
         return NOTHING
     dead = NOTHING
