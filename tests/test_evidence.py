@@ -51,6 +51,7 @@ class PPO:
             self.optimizer.zero_grad()
             self.scaler.scale(loss).backward()
             self.scaler.step(self.optimizer)
+            self.scaler.update()
         self.log(kept, entropies, weights)
 """
     ),
