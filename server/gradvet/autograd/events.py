@@ -294,3 +294,10 @@ class RetainUnneeded(Event):
 
     root: Tensor
     alone: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CycleMade(Event):
+    """`backward(create_graph=True)`, and the gradients that it left stay: each holds its parameter, which holds it."""
+
+    root: Tensor

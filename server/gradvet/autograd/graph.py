@@ -325,6 +325,8 @@ def backward(
     joined = m.tensor(root)
     for _, state in states:
         if state.requires_grad == NO:
+            if m.judge is not None:
+                m.judge.walks.retains.failed()
             continue
         certain = len(states) == 1 and certain_keep  # and it requires grad, or the line would raise
         found = free(m, site, state, certain=certain, keep=keeps)
@@ -336,6 +338,8 @@ def backward(
             _gradients(m, site, state, certain=len(states) == 1 and state.requires_grad == YES)
         passed_by(m, site, state.leaves, creates, accumulated=True)
         if m.judge is not None:
+            if creates == YES and state.leaves:
+                m.judge.walks.created[site] = (m.where(), state)
             m.judge.walked(site, state, certain=len(states) == 1 and state.requires_grad == YES)
             m.judge.reached(state.leaves, state.cuts, site)
             m.judge.ineffective(state.dead, site)

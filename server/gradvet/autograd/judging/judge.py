@@ -204,7 +204,7 @@ class Judge:
     def conclude_topics(self, module: Module) -> None:
         """The notes that lie in parts of their own become events."""
         self.calls.conclude()
-        self.walks.retains.conclude(self.escaped_nodes)
+        self.walks.conclude(self.escaped_nodes)
         self.modes.conclude()
         self.targets.conclude()
         self.protocol.conclude()

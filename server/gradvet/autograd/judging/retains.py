@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from gradvet.autograd.events import Backward, RetainUnneeded
 from gradvet.autograd.graph import UNKNOWN, held_tensors, reachable
 from gradvet.autograd.machine import Machine
-from gradvet.autograd.memory.domain import NO, YES, Tensor
+from gradvet.autograd.memory.domain import NO, YES, Node, Tensor
 from gradvet.autograd.memory.values import Value
 
 Calls = tuple[ast.AST, ...]
@@ -29,10 +29,20 @@ class RetainNotes:
     machine: Machine
     sites: dict[ast.AST, Retaining] = field(default_factory=dict)
     kept: dict[int, set[ast.AST]] = field(default_factory=dict)
+    linked: dict[int, set[ast.AST]] = field(default_factory=dict)
 
-    def made(self, address: int) -> None:
-        """A node was made anew: it is not the one that was kept."""
-        self.kept.pop(address, None)
+    def made(self, address: int, node: Node) -> None:
+        """A node was made anew: what goes through it goes through those of its inputs that are kept.
+
+        It is not the one that was kept itself; and its older namesakes are no longer told from it.
+        """
+        if not self.kept:
+            return
+        behind = [self.kept[at] for at in node.inputs if at in self.kept]
+        if behind:
+            self.linked.setdefault(address & ~1, set()).update(*behind)
+        self.kept.pop(address & ~1, None)
+        self.kept.pop(address | 1, None)
 
     def end_of_pass(self, born: set[int]) -> None:
         """What an iteration has kept is from now on of an earlier one."""
@@ -43,26 +53,31 @@ class RetainNotes:
         """A backward may go through all that leads to `root`; `autograd.grad` is not asked how far it goes."""
         m = self.machine
         retains = keeps and _retains(site)
-        if not self.kept and not retains:
+        if not self.sites and not retains:
             return
         found = reachable(m, root.nodes)
-        for address in self.kept.keys() & found.keys():
-            for other in self.kept[address]:
+        for address in found:
+            for other in (*self.kept.get(address, ()), *self.linked.get(address & ~1, ())):
                 self.sites[other].needed = True
         if not retains:
             return
         known = self.sites.setdefault(site, Retaining(m.where(), root, m.alone))
         known.alone = known.alone and m.alone
-        keeping = [at for at, node in found.items() if node.keeps & YES]
+        keeping = any(node.keeps & YES for node in found.values())
         # What is not known, an argument say, may belong to a graph that goes on elsewhere.
         if any(node.name == UNKNOWN for node in found.values()) or not keeping:
             known.needed = True
         # A comprehension is run once for all its turns: each comes to what was made outside.
         turns = [loop.allocs for loop in m.loops if not loop.number]
-        if any(address not in born for address in keeping for born in turns):
+        if any(address not in born for address in found for born in turns):
             known.needed = True
-        for address in keeping:
+        for address in found:
             self.kept.setdefault(address, set()).add(site)
+
+    def failed(self) -> None:
+        """A backward found no graph: what was to be gone through again is not known."""
+        for known in self.sites.values():
+            known.needed = True
 
     def handed_over(self, values: tuple[Value, ...]) -> None:
         """Something that is not known gets these values, and may run a backward of what was kept."""

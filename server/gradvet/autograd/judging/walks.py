@@ -4,7 +4,14 @@ import ast
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from gradvet.autograd.events import GraphFreed, LeafChanged, SavedChanged, StateCarried, ViewChanged
+from gradvet.autograd.events import (
+    CycleMade,
+    GraphFreed,
+    LeafChanged,
+    SavedChanged,
+    StateCarried,
+    ViewChanged,
+)
 from gradvet.autograd.graph import changed_key, held_tensors, node_key, reachable, surely_reached
 from gradvet.autograd.judging.retains import RetainNotes
 from gradvet.autograd.knowledge.lookup import load
@@ -12,7 +19,7 @@ from gradvet.autograd.library.operations import ALONE, saving
 from gradvet.autograd.library.tensors import in_forward
 from gradvet.autograd.machine import Loop, Machine
 from gradvet.autograd.memory.domain import GRAD, MAYBE, NO, YES, Node, Tensor
-from gradvet.autograd.memory.values import Dict, Each, Ref, Sequence, Tuple, Union, Value, refs
+from gradvet.autograd.memory.values import NONE, Dict, Each, Ref, Sequence, Tuple, Union, Value, refs
 
 Calls = tuple[ast.AST, ...]
 ADDING = frozenset({"+", "+=", "add()", "add_()", "-", "-="})
@@ -64,6 +71,7 @@ class Walks:
     reads: dict[ast.AST, set[str]] = field(default_factory=dict)
     saved_by: dict[int, set[int]] = field(default_factory=dict)
     revived: dict[int, tuple[Carrier, ...]] = field(default_factory=dict)
+    created: dict[ast.AST, tuple[Calls, Tensor]] = field(default_factory=dict)
     retains: RetainNotes = field(init=False)
 
     def __post_init__(self) -> None:
@@ -222,7 +230,7 @@ class Walks:
         It is noted here, since one address stands for all steps of an earlier iteration, and later
         it is not known any more which of them are freed.
         """
-        self.retains.made(address)
+        self.retains.made(address, node)
         for storage in node.saved:
             self.saved_by.setdefault(storage & ~1, set()).add(address & ~1)
         queue = list(node.sure) if self.carriers and self.freed_by else []
@@ -269,6 +277,15 @@ class Walks:
                 self.freed_by[at & ~1] = visit
             for at in found:
                 self.revived.pop(at & ~1, None)
+
+    def conclude(self, escaped: set[int]) -> None:
+        """Tell what only the end of the run shows."""
+        m = self.machine
+        self.retains.conclude(escaped)
+        for site, (calls, root) in self.created.items():
+            gradients = [m.cells.get((at, "grad")) for leaf in root.leaves for at in (leaf & ~1, leaf | 1)]
+            if any(gradient is not None and gradient != NONE for gradient in gradients):
+                m.emit(CycleMade(site, calls, root))
 
     def returned(self, site: ast.AST, value: Value) -> None:
         """The forward of a module that nothing in the file calls has given this to whoever trains it."""

@@ -343,7 +343,8 @@ def number_cuts(m: Machine, value: Value, depth: int = 0) -> frozenset[int]:
             cuts |= atom.cuts
         elif type(content) is Opaque and content.reason == ON_UNKNOWN and depth < MOST_FACTORS:
             adds = isinstance(getattr(content.origin, "node", None), ast.BinOp) and isinstance(
-                content.origin.node.op, (ast.Add, ast.Sub)  # type: ignore[union-attr]
+                content.origin.node.op,
+                (ast.Add, ast.Sub),  # type: ignore[union-attr]
             )
             if adds or all(_is_weight(m, part) for part in content.inputs):
                 for part in content.inputs:
