@@ -301,3 +301,17 @@ class CycleMade(Event):
     """`backward(create_graph=True)`, and the gradients that it left stay: each holds its parameter, which holds it."""
 
     root: Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class GradientChanged(Event):
+    """A gradient that a hook or the backward of a custom Function (`role`) was given is changed in place.
+
+    `returned` is whether the function returns what the change gives.
+    """
+
+    tensor: Tensor
+    target: ast.expr | None
+    how: str
+    role: str
+    returned: bool

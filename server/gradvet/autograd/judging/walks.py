@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from gradvet.autograd.events import (
     CycleMade,
+    GradientChanged,
     GraphFreed,
     LeafChanged,
     SavedChanged,
@@ -71,6 +72,7 @@ class Walks:
     reads: dict[ast.AST, set[str]] = field(default_factory=dict)
     saved_by: dict[int, set[int]] = field(default_factory=dict)
     revived: dict[int, tuple[Carrier, ...]] = field(default_factory=dict)
+    given: dict[int, str] = field(default_factory=dict)
     created: dict[ast.AST, tuple[Calls, Tensor]] = field(default_factory=dict)
     retains: RetainNotes = field(init=False)
 
@@ -96,6 +98,9 @@ class Walks:
         Nodes that saved it are spoiled from then on; for sure when it is certain which tensor is changed.
         """
         m = self.machine
+        roles = {self.given.get(storage & ~1, "") for storage in state.storage}
+        if len(roles) == 1 and "" not in roles:
+            m.emit(GradientChanged(site, m.where(), state, target, how, *roles, self._returned(site)))
         if state.alias is not None and state.alias.kind != "detach":
             return
         one = len(state.storage) == 1 or type(value) is Each
@@ -109,6 +114,13 @@ class Walks:
                 spoiled = sure if not storage & 1 else MAYBE
                 m.store.set(node_key(address), node._replace(spoiled=spoiled | (node.spoiled & YES)))
                 m.store.set(changed_key(address), m.cells.get(changed_key(address), 0) | bit)
+
+    def _returned(self, site: ast.AST) -> bool:
+        """Whether the function that is being run returns just this."""
+        function = self.machine.frames[-1].node
+        if isinstance(function, ast.Lambda):
+            return function.body is site
+        return any(isinstance(node, ast.Return) and node.value is site for node in ast.walk(function))
 
     def _number(
         self,

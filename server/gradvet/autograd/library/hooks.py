@@ -188,6 +188,8 @@ def _call(m: Machine, site: ast.AST, address: int, name: str, entry: tuple[Value
 
 def _gradient(m: Machine, site: ast.AST, tag: str, creates: int) -> Ref:
     made = tensor_like(m, site, tag, view=MAYBE)
+    if m.judge is not None:
+        m.judge.walks.given[made.address & ~1] = "hook"
     if creates & YES:  # it has a graph if it depends on what requires grad
         m.update(made, lambda t: t._replace(requires_grad=MAYBE, is_leaf=MAYBE, grad_fn=NO_FN | {ANY_FN}))
     return made

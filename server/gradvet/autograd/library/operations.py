@@ -578,11 +578,11 @@ _TOGETHER = frozenset({"cat()", "stack()", "concat()", "concatenate()"})
 def _dead(m: Machine, words: str, inputs: Inputs) -> frozenset[int]:
     """The cuts of terms that are only added: whatever their weight, they change a loss and no gradient."""
     asking = [o.state for o in inputs.operands if o.state.requires_grad & YES]
-    if (inputs.unknown or asking) and all(s.requires_grad == MAYBE and s.dead for s in asking):
-        # Whatever is computed of constants and of data is a constant; that it may require grad is for the data's sake.
-        if all(is_data(m, value) for value in inputs.unknown):
-            behind = frozenset[int]().union(*(o.state.cuts for o in inputs.operands))
-            return m.nearest_cut(behind | argument_cuts(m, inputs))
+    constant = bool(inputs.unknown or asking) and all(s.requires_grad == MAYBE and s.dead for s in asking)
+    # Whatever is computed of constants and of data is a constant; that it may require grad is for the data's sake.
+    if constant and all(is_data(m, value) for value in inputs.unknown):
+        behind = frozenset[int]().union(*(o.state.cuts for o in inputs.operands))
+        return m.nearest_cut(behind | argument_cuts(m, inputs))
     if words not in _LINEAR or not inputs.operands:
         return NOTHING
     dead = NOTHING
