@@ -100,7 +100,8 @@ class Walks:
         m = self.machine
         roles = {self.given.get(storage & ~1, "") for storage in state.storage}
         if len(roles) == 1 and "" not in roles:
-            m.emit(GradientChanged(site, m.where(), state, target, how, *roles, self._returned(site)))
+            (role,) = roles
+            m.emit(GradientChanged(site, m.where(), state, target, how, role, self._returned(site)))
         if state.alias is not None and state.alias.kind != "detach":
             return
         one = len(state.storage) == 1 or type(value) is Each
