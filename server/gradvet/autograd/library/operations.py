@@ -342,10 +342,8 @@ def number_cuts(m: Machine, value: Value, depth: int = 0) -> frozenset[int]:
         if type(atom) is Number:
             cuts |= atom.cuts
         elif type(content) is Opaque and content.reason == ON_UNKNOWN and depth < MOST_FACTORS:
-            adds = isinstance(getattr(content.origin, "node", None), ast.BinOp) and isinstance(
-                content.origin.node.op,
-                (ast.Add, ast.Sub),  # type: ignore[union-attr]
-            )
+            made_by = content.origin.node if content.origin is not None else None
+            adds = isinstance(made_by, ast.BinOp) and isinstance(made_by.op, (ast.Add, ast.Sub))
             if adds or all(_is_weight(m, part) for part in content.inputs):
                 for part in content.inputs:
                     cuts |= number_cuts(m, part, depth + 1)
