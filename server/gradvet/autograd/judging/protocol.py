@@ -108,6 +108,8 @@ class Protocol:
         for leaf in root.leaves:
             self._change(leaf, lambda g: after_backward(g, number, scaled), certain=certain)
             self.fills.setdefault(leaf & ~1, set()).add(number)
+        if root.leaves and not root.assumes:
+            return  # all that it reaches is known
         for optimizer in self.optimizers:
             self._change(optimizer, lambda g: after_backward(g, number, scaled), certain=True)
 
