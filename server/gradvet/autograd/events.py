@@ -315,3 +315,10 @@ class GradientChanged(Event):
     how: str
     role: str
     returned: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FreezeUndone(Event):
+    """All parameters that were frozen at `freeze` are made to train again here, and nothing was computed in between."""
+
+    freeze: ast.AST

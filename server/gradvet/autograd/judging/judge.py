@@ -12,6 +12,7 @@ from gradvet.autograd.judging.cut_notes import CutNotes
 from gradvet.autograd.judging.escapes import EscapeNotes
 from gradvet.autograd.judging.flags import FlagNotes
 from gradvet.autograd.judging.flow import Flow
+from gradvet.autograd.judging.freezes import FreezeNotes
 from gradvet.autograd.judging.functions import FunctionNotes
 from gradvet.autograd.judging.leaf_notes import LeafNotes
 from gradvet.autograd.judging.mode_left import ModeNotes
@@ -179,6 +180,7 @@ class Judge:
     snapshots: SnapshotNotes = field(init=False)
     modes: ModeNotes = field(init=False)
     functions: FunctionNotes = field(init=False)
+    freezes: FreezeNotes = field(init=False)
     escapes: EscapeNotes = field(init=False)
     flow: Flow = field(init=False)
     targets: Targets = field(init=False)
@@ -191,6 +193,7 @@ class Judge:
         self.arrays = NumpyNotes(self.machine, self._spoil)
         self.walks = Walks(self.machine)
         self.functions = FunctionNotes(self.machine)
+        self.freezes = FreezeNotes(self.machine)
         self.leaves = LeafNotes(self.machine)
         self.registration = Registration(self.machine)
         self.given = OptimizerNotes(self.machine)
@@ -203,6 +206,7 @@ class Judge:
 
     def conclude_topics(self, module: Module) -> None:
         """The notes that lie in parts of their own become events."""
+        self.freezes.conclude()
         self.calls.conclude()
         self.walks.conclude(self.escaped_nodes)
         self.modes.conclude()
@@ -295,6 +299,7 @@ class Judge:
 
     def walked(self, site: ast.AST, root: Tensor, *, certain: bool) -> None:
         """A backward runs from a root; the graph is still as it was built."""
+        self.freezes.used()
         self.targets.look(self.flow.backward(site, root))
         self.protocol.backward(site, root, certain=certain)
         self.calls.backward_from(site, root)
@@ -318,6 +323,7 @@ class Judge:
 
     def stepped(self, ref: Ref, content: Optimizer, site: ast.AST, *, scaler: bool = False) -> None:
         """An optimizer made a step."""
+        self.freezes.used()
         self.snapshots.stepped(content.owns, site)
         self.flow.step(content)
         self.protocol.step(ref, content, site, scaler=scaler)
@@ -327,6 +333,7 @@ class Judge:
 
     def optimizer_made(self, ref: Ref, content: Optimizer, site: ast.AST) -> None:
         """An optimizer was made."""
+        self.freezes.used()
         self.optimizers.append((ref, content, site))
         self.flow.owns(content)
         self.protocol.made(ref, content)
@@ -350,6 +357,7 @@ class Judge:
 
     def module_called(self, ref: Ref, site: ast.AST, result: Value) -> None:
         """A module was called; only calls from outside other modules are of interest."""
+        self.freezes.used()
         m = self.machine
         self.flow.called(ref, site, result)
         frame = m.frames[-1]

@@ -212,6 +212,8 @@ def set_requires_grad(m: Machine, value: Value, flag: Value, node: ast.AST) -> N
     for ref, state in m.tensors(value):
         if state.is_leaf == NO and wanted & YES:
             continue
+        if m.judge is not None and wanted != MAYBE and state.parameter & YES:
+            m.judge.freezes.flag_set(node, ref.address & ~1, trains=wanted == YES)
         leaves = frozenset({ref.address}) if wanted & YES else NOTHING
         forced = made_leaf(m, node, ref, state) if wanted == YES and state.requires_grad == NO else NOTHING
 

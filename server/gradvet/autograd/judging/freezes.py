@@ -1,0 +1,51 @@
+"""Parameters that are frozen and then, before anything was computed with them, all made to train again."""
+
+import ast
+from dataclasses import dataclass, field
+
+from gradvet.autograd.events import FreezeUndone
+from gradvet.autograd.machine import Frame, Machine
+
+Calls = tuple[ast.AST, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Frozen:
+    """Where a parameter was frozen last, after how much work, and in which outermost call."""
+
+    site: ast.AST
+    work: int
+    outermost: Frame | None
+
+
+@dataclass(slots=True)
+class FreezeNotes:
+    """Told of each flag that is set, and of each use after which a freeze has had its effect."""
+
+    machine: Machine
+    work: int = 0
+    frozen: dict[int, Frozen] = field(default_factory=dict)
+    of_site: dict[ast.AST, set[int]] = field(default_factory=dict)
+    undone: dict[tuple[ast.AST, ast.AST], set[int]] = field(default_factory=dict)
+    calls: dict[ast.AST, Calls] = field(default_factory=dict)
+
+    def used(self) -> None:
+        """A module was called, a backward or a step was made, an optimizer was given its parameters."""
+        self.work += 1
+
+    def flag_set(self, site: ast.AST, leaf: int, *, trains: bool) -> None:
+        """The flag of a parameter is set."""
+        outermost = self.machine.frames[1] if len(self.machine.frames) > 1 and self.machine.alone else None
+        before = self.frozen.get(leaf)
+        if not trains:
+            self.frozen[leaf] = Frozen(site, self.work, outermost)
+            self.of_site.setdefault(site, set()).add(leaf)
+        elif before is not None and (before.work, before.outermost) == (self.work, outermost):
+            self.undone.setdefault((before.site, site), set()).add(leaf)
+            self.calls[site] = self.machine.where()
+
+    def conclude(self) -> None:
+        """Tell of those places that leave nothing of a freeze."""
+        for (freeze, thaw), leaves in self.undone.items():
+            if freeze is not thaw and leaves >= self.of_site[freeze]:
+                self.machine.emit(FreezeUndone(thaw, self.calls[thaw], freeze))
