@@ -5,6 +5,7 @@ from typing import Any
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import Tensor
 from gradvet.autograd.memory.values import (
+    NESTED,
     Array,
     Const,
     Data,
@@ -86,6 +87,8 @@ def _kind(m: Machine, content: Any) -> str:
     kind = type(content)
     if kind is Const:
         return NUMBER if content.kind in _NUMBERS else OTHER
+    if kind is Number and content.kind == NESTED:
+        return UNKNOWN
     if kind is Instance:
         return _kind_of_instance(m, content)
     if kind is External:

@@ -186,6 +186,7 @@ class Machine:
         self.consumed: set[ast.AST] = set()
         self.view_modes: dict[ast.AST, int] = {}
         self.entered: list[ast.AST] = []
+        self.entered_twice: set[ast.AST] = set()
         self.meant_to_raise = 0
         self.blind_runs: dict[tuple[ast.AST, int], int] = {}
         self.module_mode = self.global_scope = 0

@@ -28,6 +28,7 @@ from gradvet.autograd.library.tensors import MethodCall, combined
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import FLOAT, MAYBE, NOTHING, YES, Alias, Tensor
 from gradvet.autograd.memory.values import (
+    NESTED,
     NONE,
     Array,
     Bound,
@@ -411,7 +412,7 @@ def _as_tensor_method(m: Machine, ref: Ref, content: Opaque, name: str, call: Ca
 
 def _array(m: Machine, ref: Ref, content: Array, name: str, call: Call) -> Value:
     if name == "tolist":
-        return m.new(call.node, Sequence("list", None, Number("number", content.cuts), nonempty=True))
+        return m.new(call.node, Sequence("list", None, Number(NESTED, content.cuts), nonempty=True))
     if name == "item" or arrays.one_number(name, call.args, call.keywords, method=True):
         return Number("number", content.cuts)
     if name == "backward":

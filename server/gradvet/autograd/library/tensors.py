@@ -38,6 +38,7 @@ from gradvet.autograd.memory.domain import (
 )
 from gradvet.autograd.memory.values import (
     FALSE,
+    NESTED,
     NONE,
     TRUE,
     Array,
@@ -561,7 +562,7 @@ def _item(m: Machine, receiver: Value, state: Tensor, call: MethodCall) -> Value
 @method("tolist")
 def _tolist(m: Machine, receiver: Value, state: Tensor, call: MethodCall) -> Value:
     cuts = scalar_cuts(m, call.node, "tolist()", (Operand("self", receiver, state),))
-    return m.new(call.node, Sequence("list", None, Number("number", cuts), nonempty=True))
+    return m.new(call.node, Sequence("list", None, Number(NESTED, cuts), nonempty=True))
 
 
 @method("new_tensor")

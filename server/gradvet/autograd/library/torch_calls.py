@@ -492,7 +492,7 @@ def _kl(m: Machine, name: str, call: Call) -> Value:
 def _clip(m: Machine, name: str, call: Call) -> Value:
     if m.judge is not None:
         m.judge.protocol.clip(call.argument(0, "parameters") or NONE, call.node)
-    return tensor_like(m, call.node, "clip_grad_norm_()")
+    return NONE if name.endswith("value_") else tensor_like(m, call.node, "clip_grad_norm_()")
 
 
 @handles(

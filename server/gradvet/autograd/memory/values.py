@@ -191,6 +191,8 @@ class Union(NamedTuple):
 
 Value = Any  # an atom or a Union; a recursive alias would only slow mypy down
 
+NESTED = "nested"
+"""The kind of a number in what `tolist()` gives: of more dimensions than one it is a list of them."""
 NONE = Const("NoneType", None)
 TRUE = Const("bool", True)
 FALSE = Const("bool", False)
@@ -346,12 +348,13 @@ class Pool(NamedTuple):
 
 def _merge_numbers(a: Value, b: Value) -> Value | None:
     """Two numbers that differ become an unknown one."""
-    numeric = ("int", "float", "number")
+    numeric = ("int", "float", "number", NESTED)
     a_kind, b_kind = a.kind, b.kind
     if a_kind not in numeric or b_kind not in numeric:
         return None
     cuts = getattr(a, "cuts", NOTHING) | getattr(b, "cuts", NOTHING)
-    return Number(a_kind if a_kind == b_kind else "number", cuts)
+    either = NESTED if NESTED in (a_kind, b_kind) else "number"
+    return Number(a_kind if a_kind == b_kind else either, cuts)
 
 
 TOO_MANY = Unknown("too many possibilities")

@@ -55,13 +55,23 @@ def run_with(m: Machine, node: ast.With, at: int) -> bool:
 
     kind = type(manager)
     if kind is Mode:
-        if manager.node in m.entered and manager.node is not item.context_expr:
+        inner = manager.node in m.entered and manager.node is not item.context_expr
+        if inner:
             escapes.entered_again(m, item.context_expr, manager.node)
+            m.entered_twice.add(manager.node)
         m.mode_nodes.append(item.context_expr)
         m.entered.append(manager.node)
+
+        def leave() -> int:
+            """One object that is entered again inside itself has forgotten what was before it."""
+            forgot = manager.node in m.entered_twice and not inner
+            return manager.after(before) if forgot else before
+
         try:
-            return in_mode(m, manager.after(before), before, lambda: body(manager))
+            return in_mode(m, manager.after(before), before, lambda: body(manager), leave)
         finally:
+            if not inner:
+                m.entered_twice.discard(manager.node)
             m.mode_nodes.pop()
             m.entered.pop()
     if kind is Stack:
@@ -117,14 +127,17 @@ def stack_method(m: Machine, name: str, call: Call) -> Value | None:
     return entered
 
 
-def in_mode(m: Machine, modes: int, before: int, body: Callable[[], bool]) -> bool:
-    """Run a body in a grad mode; every way out of it restores the mode before."""
+def in_mode(
+    m: Machine, modes: int, before: int, body: Callable[[], bool], leave: Callable[[], int] | None = None
+) -> bool:
+    """Run a body in a grad mode; every way out of it restores the mode before, or what `leave` tells then."""
     frame = m.frames[-1]
     met = frame.ways_out()
     m.store.set(MODE, modes)
     alive = body()
-    _restore_on_early_exits(frame, met, before)
-    m.store.set(MODE, before)
+    after = before if leave is None else leave()
+    _restore_on_early_exits(frame, met, after)
+    m.store.set(MODE, after)
     return alive
 
 

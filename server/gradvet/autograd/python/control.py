@@ -8,6 +8,7 @@ from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import FLOAT, MAYBE, NO, YES, Tensor
 from gradvet.autograd.memory.store import Delta
 from gradvet.autograd.memory.values import (
+    NESTED,
     NONE,
     Bound,
     Class,
@@ -92,7 +93,7 @@ def is_instance(m: Machine, atom: Value, classes: tuple[Value, ...]) -> int:
         if not known_names:
             return NO
         wanted = {w for name in names for w in _PLAIN.get(name.rpartition(".")[2], ())}
-        if word == "number":
+        if word in ("number", NESTED):
             return MAYBE if names & {"builtins.int", "builtins.float"} else NO
         return YES if word in wanted else NO
     if kind is Tuple:

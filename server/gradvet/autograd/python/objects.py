@@ -8,6 +8,7 @@ from gradvet.autograd.library import arrays, flags, forgotten, layers, tensors
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import YES, Origin, Tensor
 from gradvet.autograd.memory.values import (
+    NESTED,
     NONE,
     Array,
     Bound,
@@ -288,6 +289,8 @@ def get_item(m: Machine, value: Value, key: Value, node: ast.AST) -> Value:
         parts = value.atoms if kind is Union else value.refs
         found = [get_item(m, atom, key, node) for atom in parts if type(atom) is not Const]
         return join_all(found) if found else Unknown()
+    if kind is Number and value.kind == NESTED:
+        return value
     if kind is Text or (kind is Const and value.kind == "str"):
         return Text()
     if kind is External or kind is Class:
@@ -515,6 +518,8 @@ def element_of(m: Machine, value: Value, node: ast.AST) -> Value:
             return tensors.row(m, value, node)
         parts = value.atoms if kind is Union else value.refs
         return join_all([element_of(m, atom, node) for atom in parts])
+    if kind is Number and value.kind == NESTED:
+        return value
     if kind is Text or kind is Const:
         return Text()
     return Unknown("an element of something unknown")
