@@ -421,3 +421,21 @@ def test_the_command_tells_what_was_seen(tmp_path: Path) -> None:
         "3:4: `x * 2` requires_grad=True is_leaf=False grad_fn=MulBackward0 [grad]",
         "ZeroDivisionError on line 5: division by zero",
     ]
+
+
+def test_a_compiler_does_not_see_what_looks(prober: Prober) -> None:
+    """What it traces with is no tensor of the program, and what it compiled holds what eager code would."""
+    seen = shown(
+        prober,
+        """
+        import torch
+        @torch.compile(backend="eager")
+        def double(x):
+            return x * 2
+        double(torch.ones(2, requires_grad=True))
+        """,
+    )
+    inside = [state for seen_here in states(seen, 4).values() for state in seen_here]
+    assert inside
+    assert {"MulBackward0", None} >= {state.grad_fn for state in inside}
+    assert all(state.requires_grad for state in inside)
