@@ -13,6 +13,8 @@ from gradvet.autograd.memory.values import (
     Dict,
     Distribution,
     Instance,
+    Layer,
+    Number,
     Opaque,
     Ref,
     Sequence,
@@ -302,6 +304,84 @@ def opaque_inputs(m: Machine, value: Value, depth: int = 0) -> list[Tensor]:
     return found
 
 
+MOST_TERMS = 6
+
+
+def added_numbers(m: Machine, value: Value, depth: int = 0) -> frozenset[int]:
+    """The cuts of numbers that were added to something unknown, also where they were weighted before."""
+    cuts = NOTHING
+    for atom in atoms(value):
+        content = m.cells.get(getattr(atom, "address", -1))
+        if type(atom) is Number:
+            cuts |= atom.cuts
+        elif type(content) is Opaque and depth < MOST_TERMS:
+            match content.origin.node if content.origin is not None else None:
+                case ast.BinOp(op=ast.Add() | ast.Sub()):
+                    parts = content.inputs
+                case ast.BinOp(op=ast.Mult() | ast.Div()) if all(
+                    is_weight(m, part) for part in content.inputs
+                ):
+                    parts = content.inputs
+                case _:
+                    parts = ()
+            for part in parts:
+                cuts |= added_numbers(m, part, depth + 1)
+    return cuts
+
+
+_DATA = ("argument ", "a batch")
+"""How the reasons begin of what a function, or a loop in it, is given."""
+
+
+def is_data(m: Machine, value: Value) -> bool:
+    """Whether something unknown was given and not computed: arguments and what lies in them carry no graph."""
+    contents = [m.cells.get(getattr(atom, "address", -1)) for atom in atoms(value)]
+    return all(type(content) is Opaque and content.reason.startswith(_DATA) for content in contents)
+
+
+def is_weight(m: Machine, value: Value, depth: int = 0) -> bool:
+    """Whether a factor may be a weight: a number, something that was given, an attribute, or computed from such."""
+    contents = [m.cells.get(getattr(atom, "address", -1), atom) for atom in atoms(value)]
+    return all(
+        type(content) in (Const, Number)
+        or (
+            type(content) is Opaque
+            and (content.reason.startswith((*_DATA, "a part of")) or _is_of_weights(m, content, depth))
+        )
+        for content in contents
+    )
+
+
+def _is_of_weights(m: Machine, content: Opaque, depth: int) -> bool:
+    node = content.origin.node if content.origin is not None else None
+    return (
+        isinstance(node, (ast.BinOp, ast.UnaryOp))
+        and depth < MOST_TERMS
+        and all(is_weight(m, part, depth + 1) for part in content.inputs)
+    )
+
+
+def unknown_behind(m: Machine, value: Value, depth: int = 0) -> frozenset[int]:
+    """What a value of which little is known was computed from: results of unknown calls, and what was called."""
+    found = NOTHING
+    if m.judge is None or depth > MOST_DEEP:
+        return found
+    for atom in atoms(value):
+        address = getattr(atom, "address", -1)
+        content = m.cells.get(address)
+        if type(content) is Tensor:
+            found |= m.judge.cut_notes.unknown_of.get(address & ~1, NOTHING)
+        elif type(content) is Opaque:
+            results = content.reason.startswith("the result of")
+            found |= {address & ~1} if results else NOTHING
+            called = getattr(content.inputs[0], "address", -1) if results and content.inputs else -1
+            if type(m.cells.get(called)) in (Opaque, Layer):
+                found |= {called & ~1}
+            for item in content.inputs if results or depth else ():
+                found |= unknown_behind(m, item, depth + 1)
+    return found
+
+
 def unknown_cut(m: Machine, value: Value, kind: str, words: str, site: ast.AST) -> frozenset[int]:
     """The cuts of a value of which only this is known, that it was cut here: it may have had a graph."""
     cuts, leaves, nodes = NOTHING, NOTHING, NOTHING
@@ -309,7 +389,10 @@ def unknown_cut(m: Machine, value: Value, kind: str, words: str, site: ast.AST) 
         cuts |= state.cuts
         if state.requires_grad & YES:
             leaves, nodes = leaves | state.leaves, nodes | state.nodes
-    return cuts | {m.cut(kind, words, site, leaves, nodes, cuts)}
+    number = m.cut(kind, words, site, leaves, nodes, cuts)
+    if m.judge is not None:
+        m.judge.cut_notes.behind.setdefault(number, set()).update(unknown_behind(m, value))
+    return cuts | {number}
 
 
 def backward(
@@ -318,6 +401,7 @@ def backward(
     """A backward pass from `root`."""
     keeps = _is_true(retain) or (retain in (None, NONE) and _is_true(create))
     certain_keep = retain is None or type(retain) is Const
+    numbers, behind = m.nearest_cut(added_numbers(m, root)), unknown_behind(m, root)
     for atom in m.alternatives(root):
         for learn in LEARN:
             learn(m, atom, site)
@@ -342,8 +426,9 @@ def backward(
                 m.judge.walks.created[site] = (m.where(), state)
             m.judge.walked(site, state, certain=len(states) == 1 and state.requires_grad == YES)
             m.judge.reached(state.leaves, state.cuts, site)
-            m.judge.ineffective(state.dead, site)
+            m.judge.ineffective(state.dead | numbers, site)
             m.judge.cut_notes.rooted(state, site, found)
+            m.judge.cut_notes.from_unknown(site, behind | unknown_behind(m, root))
             m.judge.roots |= state.nodes
         if joined is not None:
             m.emit(backward_event(m, site, joined, how, retains=keeps and certain_keep))

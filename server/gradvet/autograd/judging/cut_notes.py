@@ -14,8 +14,9 @@ class CutNotes:
     `requires_grad` was set, and where; `wanted` leaves whose gradient is read; `roots` backwards that
     reach nothing but forced leaves, `alone` those from such a leaf itself. `leaves_of` are the leaves that each
     backward reached; `scored` the cuts whose result was given to a `log_prob`, `fed` those whose result was
-    given to a module, `gathered` those of collectives. `copied` are constructors
-    that were given a tensor. `no_backward` are ops that
+    given to a module, `gathered` those of collectives. `behind`, `unknown_of` and
+    `unknown_losses` are the unknown things from which cut values, tensors and losses were
+    computed; `copied` are constructors that were given a tensor. `no_backward` are ops that
     torch records and cannot run backward, `raising` those that a backward came to.
     """
 
@@ -28,6 +29,9 @@ class CutNotes:
     scored: set[int] = field(default_factory=set)
     fed: set[int] = field(default_factory=set)
     gathered: set[int] = field(default_factory=set)
+    behind: dict[int, set[int]] = field(default_factory=dict)
+    unknown_of: dict[int, frozenset[int]] = field(default_factory=dict)
+    unknown_losses: dict[ast.AST, set[int]] = field(default_factory=dict)
     copied: dict[ast.Call, tuple[tuple[ast.AST, ...], Tensor]] = field(default_factory=dict)
     no_backward: set[ast.AST] = field(default_factory=set)
     raising: dict[ast.AST, ast.AST] = field(default_factory=dict)
@@ -39,6 +43,10 @@ class CutNotes:
     def gradient_wanted(self, leaf: int) -> None:
         """The gradient of a leaf was read or asked for."""
         self.wanted.add(leaf & ~1)
+
+    def from_unknown(self, site: ast.AST, things: frozenset[int]) -> None:
+        """A loss was computed from these unknown things."""
+        self.unknown_losses.setdefault(site, set()).update(things)
 
     def rooted(self, root: Tensor, site: ast.AST, nodes: dict[int, Node]) -> None:
         """A backward began here and visited these nodes; it may reach nothing but leaves made of computed values."""

@@ -96,10 +96,13 @@ def _dead_terms(m: Machine, judge: Judge, parents: Parents, told: set[int]) -> N
     trained |= {leaf for leaf in judge.reached_leaves if _is_parameter(m, leaf)}
     for number, loss in judge.dead.items():
         info = m.cuts[number]
-        if number in told or info.kind not in KINDS or not info.leaves & trained:
+        unknown = judge.cut_notes.unknown_losses.get(loss, set())
+        shared = judge.cut_notes.behind.get(number, set()) & unknown
+        here = {at for a in unknown if type(part := m.cells.get(a)) is Layer for _, at in part.parameters}
+        if number in told or info.kind not in KINDS or not (info.leaves & (trained | here) or shared):
             continue
         told |= {number, *(info.upstream if info.kind == "forced" else ())}
-        _tell(m, judge, parents, number, loss, info.leaves & trained, term=True)
+        _tell(m, judge, parents, number, loss, info.leaves & (trained | here), term=True)
 
 
 def _side_ways(m: Machine, judge: Judge, parents: Parents, told: set[int]) -> None:
@@ -175,9 +178,14 @@ def _causes(m: Machine, info: CutInfo) -> tuple[ast.AST, ...]:
 
 
 def _result(node: ast.AST, parents: Parents) -> str:
-    """The name that is given to what a statement computes."""
+    """The name that is given to what was cut, also when it was weighted or taken out of a tuple before."""
     while not isinstance(node, ast.stmt) and node in parents:
-        node = parents[node]
+        above = parents[node]
+        if isinstance(above, ast.BinOp) and isinstance(above.op, (ast.Add, ast.Sub)):
+            return ""
+        if isinstance(above, (ast.Call, ast.keyword)) and getattr(above, "func", None) is not node:
+            return ""
+        node = above
     if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
         return f"`{node.targets[0].id}`"
     return ""

@@ -8,9 +8,18 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
-from gradvet.autograd.graph import LEARN, MOST_DEEP, UNKNOWN, add_node, held_tensors, node_key, unknown_key
+from gradvet.autograd.graph import (
+    LEARN,
+    MOST_DEEP,
+    UNKNOWN,
+    add_node,
+    held_tensors,
+    is_weight,
+    node_key,
+    unknown_key,
+)
 from gradvet.autograd.machine import EXPECT, Machine
-from gradvet.autograd.memory.domain import FLOAT, GRAD, NO, NOTHING, YES, Node, Origin, Tensor
+from gradvet.autograd.memory.domain import FLOAT, GRAD, MAYBE, NO, NOTHING, YES, Node, Origin, Tensor
 from gradvet.autograd.memory.values import Number, Opaque, Ref, Tuple, Value, atoms
 
 ROOT = "it requires grad, since `backward()` is called on it"
@@ -32,7 +41,7 @@ def learn(m: Machine, value: Value, site: ast.AST) -> None:
 def _requires(m: Machine, ref: Ref, site: ast.AST, words: str, left: int) -> int:
     """Take it that something requires grad, and the terms that it is the sum of; gives how many may follow."""
     content: Any = m.cells.get(ref.address)
-    if left <= 0 or ref.address & 1 or not _may_require(content):
+    if left <= 0 or ref.address & 1 or not _may_require(content) or (words == TERM and _is_constant(content)):
         return left  # what stands for several is not known by what happens to one of them
     left -= 1
     for term in list(_terms(m, ref, content)):
@@ -50,6 +59,11 @@ def _requires(m: Machine, ref: Ref, site: ast.AST, words: str, left: int) -> int
 
 def _may_require(content: Any) -> bool:
     return type(content) is Opaque or (type(content) is Tensor and content.requires_grad != NO)
+
+
+def _is_constant(content: Any) -> bool:
+    """Whether a term was computed of constants and of data, and may require grad only for the sake of the data."""
+    return type(content) is Tensor and content.requires_grad == MAYBE and bool(content.dead)
 
 
 def _asking(state: Tensor, words: str) -> Tensor:
@@ -180,7 +194,9 @@ def _terms_of_unknown(m: Machine, content: Opaque) -> Iterator[Ref]:
 
 def _addends(m: Machine, parts: list[Ref]) -> Iterator[Ref]:
     """Of what is added, all that was computed: an argument or an item of a batch may be a target, a plain number."""
-    return (part for part in parts if _is_tensor(m, part) or _was_computed(m, part))
+    return (
+        part for part in parts if _is_tensor(m, part) or (_was_computed(m, part) and not is_weight(m, part))
+    )
 
 
 def _weighted(m: Machine, parts: list[Ref]) -> Iterator[Ref]:

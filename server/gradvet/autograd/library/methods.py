@@ -64,6 +64,7 @@ from gradvet.autograd.python import contexts
 from gradvet.autograd.python.calls import (
     CALL_METHOD,
     CALL_OBJECT,
+    CALLED,
     MAKE_BASE,
     Call,
     call_value,
@@ -391,7 +392,10 @@ def _as_tensor_method(m: Machine, ref: Ref, content: Opaque, name: str, call: Ca
         cuts = unknown_cut(m, ref, "numpy", "numpy()", call.node)
         return m.new(call.node, Array(own, cuts, Alias("numpy", own, call.node)), "array")
     if name == "argmax":
-        return tensor_like(m, call.node, "argmax()", dtype=2)
+        made = tensor_like(m, call.node, "argmax()", dtype=2)
+        cuts = unknown_cut(m, ref, "nondiff", "argmax()", call.node)
+        m.update(made, lambda t: t._replace(cuts=cuts) if type(t) is Tensor else t)
+        return made
     if name == "requires_grad_":
         address = ref.address
         leaf = Tensor(
@@ -603,7 +607,7 @@ def call_object(m: Machine, ref: Ref, call: Call) -> Value:
                 return call_object(m, ref, call)
     if m.judge is not None and type(content) is Opaque:
         m.judge.flags.shows_as_module(ref, call.node)
-    return unknown_call(m, call, "the result of a call that is not known")
+    return unknown_call(m, call, CALLED, ref)
 
 
 def _is_submodule(m: Machine, call: Call) -> bool:

@@ -6,9 +6,13 @@ from typing import NamedTuple
 
 from gradvet.autograd.graph import (
     add_node,
+    added_numbers,
     held_tensors,
+    is_data,
     node_key,
     surely_asks,
+    unknown_behind,
+    unknown_cut,
     unknown_key,
     version_key,
 )
@@ -59,7 +63,6 @@ from gradvet.autograd.memory.values import (
 
 _TRUTH = {"always": YES, "maybe": MAYBE, "never": NO}
 MOST_ORIGINS = 4
-MOST_FACTORS = 4
 _DTYPES = {"float": FLOAT, "complex": FLOAT, "int": INTEGER, "bool": INTEGER, "maybe": FLOAT | INTEGER}
 _INTEGER_TYPES = frozenset(
     f"torch.{name}"
@@ -330,44 +333,8 @@ ON_UNKNOWN = "the result of an operator on something unknown"
 
 
 def argument_cuts(m: Machine, inputs: Inputs) -> frozenset[int]:
-    """The cuts that plain numbers among the arguments carry."""
-    return frozenset[int]().union(*(number_cuts(m, value) for value in inputs.arguments.values()))
-
-
-def number_cuts(m: Machine, value: Value, depth: int = 0) -> frozenset[int]:
-    """The cuts of a number, also where it was added to something unknown, or weighted with it."""
-    cuts = NOTHING
-    for atom in atoms(value):
-        content = m.cells.get(getattr(atom, "address", -1))
-        if type(atom) is Number:
-            cuts |= atom.cuts
-        elif type(content) is Opaque and content.reason == ON_UNKNOWN and depth < MOST_FACTORS:
-            made_by = content.origin.node if content.origin is not None else None
-            adds = isinstance(made_by, ast.BinOp) and isinstance(made_by.op, (ast.Add, ast.Sub))
-            if adds or all(_is_weight(m, part) for part in content.inputs):
-                for part in content.inputs:
-                    cuts |= number_cuts(m, part, depth + 1)
-    return cuts
-
-
-_DATA = ("argument ", "a batch")
-"""How the reasons begin of what a function, or a loop in it, is given."""
-
-
-def is_data(m: Machine, value: Value) -> bool:
-    """Whether something unknown was given and not computed: arguments and what lies in them carry no graph."""
-    contents = [m.cells.get(getattr(atom, "address", -1)) for atom in atoms(value)]
-    return all(type(content) is Opaque and content.reason.startswith(_DATA) for content in contents)
-
-
-def _is_weight(m: Machine, value: Value) -> bool:
-    """Whether a factor may be a weight: a number, something that was given, or an attribute that holds one."""
-    contents = [m.cells.get(getattr(atom, "address", -1), atom) for atom in atoms(value)]
-    return all(
-        type(content) in (Const, Number)
-        or (type(content) is Opaque and content.reason.startswith((*_DATA, "a part of", ON_UNKNOWN)))
-        for content in contents
-    )
+    """The cuts that plain numbers among the arguments carry, also where something unknown was added to them."""
+    return frozenset[int]().union(*(added_numbers(m, value) for value in inputs.arguments.values()))
 
 
 def carried(op: Op, inputs: Inputs) -> tuple[int, list[Operand]]:
@@ -511,6 +478,10 @@ def computed(
         nodes = frozenset().union(*(s.nodes for s in stopped))
         place = m.mode_place() or site if kind == "no_grad" else site
         cuts |= {m.cut(kind, words, place, behind, nodes, cuts)}
+    elif granted == NO and out is not None and out.grad == "never" and m.mode == GRAD:
+        for value in inputs.unknown:
+            if not is_data(m, value):
+                cuts |= unknown_cut(m, value, "nondiff", words, site)
     origins = tuple(o.state.origin for o in (through or inputs.operands) if o.state.origin is not None)[
         :MOST_ORIGINS
     ]
@@ -529,6 +500,7 @@ def computed(
         )
     if words in _TOGETHER and m.judge is not None:
         cuts -= m.judge.cut_notes.gathered  # the own tensor was put back among the copies
+    _from_unknown(m, address, inputs)
     names: frozenset[str | None] = frozenset(fn) or frozenset({ANY_FN})
     unrecorded.used(m, site, op, tuple((o.parameter, o.state) for o in inputs.operands))
     saved, keeps = _saved(m, places or {"0": address}, op, inputs)
@@ -573,12 +545,25 @@ _ADDING = frozenset({"+", "-", "+=", "-=", "add()", "sub()"})
 _TOGETHER = frozenset({"cat()", "stack()", "concat()", "concatenate()"})
 
 
+def _from_unknown(m: Machine, address: int, inputs: Inputs) -> None:
+    """Note what unknown things a tensor was computed from."""
+    if m.judge is None or not (inputs.unknown or m.judge.cut_notes.unknown_of):
+        return
+    values = [*inputs.unknown, *(operand.value for operand in inputs.operands)]
+    behind = frozenset[int]().union(*(unknown_behind(m, value) for value in values))
+    if behind:
+        m.judge.cut_notes.unknown_of[address & ~1] = behind
+
+
 def _dead(m: Machine, words: str, inputs: Inputs) -> frozenset[int]:
     """The cuts of terms that are only added: whatever their weight, they change a loss and no gradient."""
     asking = [o.state for o in inputs.operands if o.state.requires_grad & YES]
-    constant = bool(inputs.unknown or asking) and all(s.requires_grad == MAYBE and s.dead for s in asking)
-    # Whatever is computed of constants and of data is a constant; that it may require grad is for the data's sake.
-    if constant and all(is_data(m, value) for value in inputs.unknown):
+    if (
+        (inputs.unknown or asking)
+        and all(s.requires_grad == MAYBE and s.dead for s in asking)
+        and all(is_data(m, value) for value in inputs.unknown)
+    ):
+        # Whatever is computed of constants and of data is a constant; that it may require grad is for the data's sake.
         behind = frozenset[int]().union(*(o.state.cuts for o in inputs.operands))
         return m.nearest_cut(behind | argument_cuts(m, inputs))
     if words not in _LINEAR or not inputs.operands:

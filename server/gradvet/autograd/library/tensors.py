@@ -216,7 +216,9 @@ def set_requires_grad(m: Machine, value: Value, flag: Value, node: ast.AST) -> N
         if m.judge is not None and wanted != MAYBE and state.parameter & YES:
             m.judge.freezes.flag_set(node, ref.address & ~1, trains=wanted == YES)
         leaves = frozenset({ref.address}) if wanted & YES else NOTHING
-        forced = made_leaf(m, node, ref, state) if wanted == YES and state.requires_grad == NO else NOTHING
+        # A constant that may require grad only for the sake of data, or `requires_grad = True` would raise.
+        constant = state.requires_grad == NO or (state.requires_grad == MAYBE and bool(state.dead))
+        forced = made_leaf(m, node, ref, state) if wanted == YES and constant else NOTHING
 
         def change(t: object, leaves: frozenset[int] = leaves, forced: frozenset[int] = forced) -> object:
             if type(t) is not Tensor:

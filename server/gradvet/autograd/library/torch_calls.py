@@ -37,6 +37,7 @@ from gradvet.autograd.memory.domain import (
     Tensor,
 )
 from gradvet.autograd.memory.values import (
+    FALSE,
     NONE,
     TRUE,
     Array,
@@ -212,6 +213,8 @@ def _autograd_grad(m: Machine, name: str, call: Call) -> Value:
             add_node(m, address, "grad()", call.node, states, before=nodes)
         elif leaves:
             cuts |= {m.cut("grad", "autograd.grad()", call.node, leaves, nodes, cuts)}
+        elif not states and not makes and (create is None or create == FALSE):
+            cuts |= unknown_cut(m, outputs, "grad", "autograd.grad()", call.node)
         m.place(
             address,
             Tensor(

@@ -154,7 +154,7 @@ def call_value(m: Machine, function: Value, call: Call) -> Value:
         return _apply_mode(m, function, call)
     if kind is Union or kind is Each:
         return _call_each(m, function.atoms if kind is Union else function.refs, call)
-    return unknown_call(m, call, "the result of a call that is not known")
+    return unknown_call(m, call, CALLED)
 
 
 def _call_each(m: Machine, functions: tuple[Value, ...], call: Call) -> Value:
@@ -173,14 +173,18 @@ def _call_each(m: Machine, functions: tuple[Value, ...], call: Call) -> Value:
     return join_all(values)
 
 
-def unknown_call(m: Machine, call: Call, reason: str) -> Value:
-    """The result of a call that cannot be followed."""
+CALLED = "the result of a call that is not known"
+
+
+def unknown_call(m: Machine, call: Call, reason: str, callee: Value | None = None) -> Value:
+    """The result of a call that cannot be followed; `callee` is what is called when that is not known itself."""
     if m.judge is not None:
         if not _is_builtin(call):
             m.judge.protocol.unfollowed(call.all_values())
         if m.judge.snapshots.taken:
             m.judge.snapshots.handed_over(call.all_values())
-    return m.unknown(call.node, reason, call.all_values(), "call")
+    called = () if callee is None else (callee,)
+    return m.unknown(call.node, reason, (*called, *call.all_values()), "call")
 
 
 def _is_builtin(call: Call) -> bool:
