@@ -175,7 +175,8 @@ def _only(m: Machine, value: Value, *, truth_is: bool) -> Value:
 
 @evaluates(ast.IfExp)
 def _ifexp(m: Machine, node: ast.IfExp) -> Value:
-    known = truth(m, m.eval(node.test))
+    test = m.eval(node.test)
+    known = truth(m, test)
     ways: list[Callable[[], tuple[bool, Value]]] = []
     for outcome, branch in ((True, node.body), (False, node.orelse)):
         if known == (NO if outcome else YES):
@@ -186,6 +187,10 @@ def _ifexp(m: Machine, node: ast.IfExp) -> Value:
 
         ways.append(way)
     alive, value = fork(m, ways)
+    if type(test) is Number and test.cuts and type(value) is Number:
+        return Number(
+            value.kind, value.cuts | test.cuts
+        )  # which number it is was decided by one that was cut
     return value if alive and value is not None else Unknown("neither branch is possible")
 
 
