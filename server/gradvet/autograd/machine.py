@@ -6,7 +6,7 @@ room; the machine only finds it.
 
 import ast
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property, reduce
 from typing import Any
@@ -305,6 +305,18 @@ class Machine:
         line = getattr(node, "lineno", 0)
         self.limit(f"of loops in loops, the one at line {line} was not run item by item")
         return False
+
+    @contextmanager
+    def one_of(self, alternatives: Sequence[Value]) -> Iterator[None]:
+        """Run something that is done to just one of several alternatives: no change that it makes is certain."""
+        walks = self.judge.walks if self.judge is not None and len(alternatives) > 1 else None
+        if walks is not None:
+            walks.perhaps += 1
+        try:
+            yield
+        finally:
+            if walks is not None:
+                walks.perhaps -= 1
 
     def for_all(self, node: ast.AST, run: Callable[[], tuple[bool, Value]]) -> tuple[bool, Value]:
         """Run something once that stands for many times: what it makes is one of many."""

@@ -15,8 +15,9 @@ from gradvet.text import Edit
 def check(event: FunctionHolds) -> Iterator[Finding]:
     """Report the assignment."""
     node = event.node
-    kept = code(node.value) if isinstance(node, ast.Assign) else "a tensor"
-    spelled = code(node.targets[0]) if isinstance(node, ast.Assign) else f"`ctx.{event.name}`"
+    plain = isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute)
+    kept = code(node.value) if isinstance(node, ast.Assign) and plain else "of this call"
+    spelled = code(node.targets[0]) if isinstance(node, ast.Assign) and plain else f"`ctx.{event.name}`"
     if event.role == "output":
         message = (
             f"{spelled} holds the output {kept}, whose graph holds `ctx`: memory that goes only when the "

@@ -16,11 +16,20 @@ class FunctionNotes:
 
     machine: Machine
     told: set[ast.AST] = field(default_factory=set)
+    inside: frozenset[ast.AST] = frozenset()
 
-    def applied(self, ctx: Ref, inputs: tuple[Value, ...], result: Value, sites: dict[str, ast.AST]) -> None:
+    def applied(
+        self,
+        ctx: Ref,
+        inputs: tuple[Value, ...],
+        result: Value,
+        sites: dict[str, ast.AST],
+        forward: ast.AST | None,
+    ) -> None:
         """Look for inputs and outputs among the attributes that were set on `ctx`; `sites` tells where they were."""
-        given = self._tensors(Tuple(inputs)) - self._unknown(Tuple(inputs))
-        made = self._tensors(result)
+        self.inside = frozenset(ast.walk(forward)) if sites and forward is not None else frozenset()
+        given = {at for at in self._tensors(Tuple(inputs)) if self._is_tensor(at)}
+        made = {at for at in self._tensors(result) if self._is_tensor(at) or self._is_computed(at)}
         for name, site in sites.items():
             held = self._tensors(self.machine.cells.get((ctx.address, name)))
             role = "output" if held & made else "input" if held & given else ""
@@ -51,7 +60,10 @@ class FunctionNotes:
                 found |= self._tensors(part, depth + 1)
         return found
 
-    def _unknown(self, value: Value) -> set[int]:
-        """Of those, what is not known to be a tensor."""
-        m = self.machine
-        return {at for at in self._tensors(value) if m.tensor(Ref(at)) is None}
+    def _is_tensor(self, address: int) -> bool:
+        return self.machine.tensor(Ref(address)) is not None
+
+    def _is_computed(self, address: int) -> bool:
+        """Whether something unknown is what one expression of forward gave, and no part of something unknown."""
+        site = self.machine.site_of(address)
+        return isinstance(site, (ast.Call, ast.BinOp, ast.UnaryOp)) and site in self.inside

@@ -72,6 +72,7 @@ class Walks:
     reads: dict[ast.AST, set[str]] = field(default_factory=dict)
     saved_by: dict[int, set[int]] = field(default_factory=dict)
     revived: dict[int, tuple[Carrier, ...]] = field(default_factory=dict)
+    perhaps: int = 0
     given: dict[int, str] = field(default_factory=dict)
     created: dict[ast.AST, tuple[Calls, Tensor]] = field(default_factory=dict)
     retains: RetainNotes = field(init=False)
@@ -99,13 +100,13 @@ class Walks:
         """
         m = self.machine
         roles = {self.given.get(storage & ~1, "") for storage in state.storage}
-        if len(roles) == 1 and "" not in roles:
+        if len(roles) == 1 and "" not in roles and not self.perhaps:
             (role,) = roles
             m.emit(GradientChanged(site, m.where(), state, target, how, role, self._returned(site)))
         if state.alias is not None and state.alias.kind != "detach":
             return
         one = len(state.storage) == 1 or type(value) is Each
-        sure = YES if certain and one else MAYBE
+        sure = YES if certain and one and not self.perhaps else MAYBE
         bit = 0
         for storage in state.storage:
             for address, node in saving(m, storage):
@@ -170,7 +171,7 @@ class Walks:
         m = self.machine
         again = (target, "leaf") in self.told  # `w.mul_(a).add_(b)`: it is told of the first
         self.told.add((site, "leaf"))
-        if again or (m.alone and not self._records()):
+        if again or self.perhaps or (m.alone and not self._records()):
             return
         assumes = state.assumes | ALONE if m.alone else state.assumes
         state_here = state._replace(assumes=assumes)
@@ -181,7 +182,7 @@ class Walks:
         m = self.machine
         again = (target, "view") in self.told
         self.told.add((site, "view"))
-        if not again:
+        if not again and not self.perhaps:
             m.emit(ViewChanged(site, m.where(), state, target, how))
 
     def _records(self) -> bool:

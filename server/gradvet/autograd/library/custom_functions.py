@@ -55,7 +55,7 @@ def apply(m: Machine, function: Class, call: Call) -> Value:
             for name in m.attributes.get(ctx.address & ~1, ())
             if (key := (ctx.address & ~1, name)) in m.judge.walks.attributes
         }
-        m.judge.functions.applied(ctx, call.args, result, sites)
+        m.judge.functions.applied(ctx, call.args, result, sites, getattr(forward, "node", None))
     made = _outputs(m, site, info.name, result, inputs, m.cells.get((ctx.address, "saved_tensors")))
     _visit_backward(m, function, ctx, made, site)
     return made

@@ -132,10 +132,11 @@ def _each(m: Machine, receiver: Value, name: str, node: ast.AST, call: Call) -> 
     """A method of one of several objects: run it for each kind, joined."""
     parts = receiver.atoms if type(receiver) is Union else receiver.refs
     found = []
+    able = [atom for atom in parts if type(atom) not in (Const, Number)]
     for number, atom in enumerate(parts):
         if type(atom) in (Const, Number) and name != "item":
             continue
-        with m.numbered(call.node, number):
+        with m.numbered(call.node, number), m.one_of(able if type(receiver) is Union else ()):
             found.append(call_method(m, Method(atom, name, node), call))
     return join_all(found) if found else unknown_call(m, call, f"the result of `{name}`")
 

@@ -313,18 +313,18 @@ def _contains(m: Machine, kind: type, left: Value, right: Value) -> Value:
 def in_place(m: Machine, node: ast.AugAssign, op: ast.operator, current: Value, value: Value) -> Value:
     """`current op= value`: the object that the target is bound to afterwards."""
     if type(current) is Union and m.tensor(current) is None:
-        return join_all(
-            [in_place(m, node, op, group, value) for group in _groups(m, current) if group != const(None)]
-            or [Unknown("an operator on None")]
-        )
+        groups = [group for group in _groups(m, current) if group != const(None)]
+        with m.one_of(groups):
+            made = [in_place(m, node, op, group, value) for group in groups]
+        return join_all(made or [Unknown("an operator on None")])
     if m.tensor(current) is not None:
         forgotten.used(m, value, node)
         if type(value) is Union and m.tensor(value) is None:
-            groups = [g for g in _groups(m, value) if g != const(None)]
-            return join_all([in_place(m, node, op, current, group) for group in groups] or [current])
-        made = _tensor_op(m, node, type(op), current, value, target=node.target, prefix="i")
-        if made is not None:
-            return made
+            values = [g for g in _groups(m, value) if g != const(None)]
+            return join_all([in_place(m, node, op, current, group) for group in values] or [current])
+        done = _tensor_op(m, node, type(op), current, value, target=node.target, prefix="i")
+        if done is not None:
+            return done
     content = m.cells.get(getattr(current, "address", -1))
     if type(content) is Sequence and type(op) is ast.Add:
         extend(m, current, value, node)
