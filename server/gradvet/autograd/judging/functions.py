@@ -61,7 +61,12 @@ class FunctionNotes:
         return found
 
     def _is_tensor(self, address: int) -> bool:
-        return self.machine.tensor(Ref(address)) is not None
+        """Whether it is one tensor, and does not stand for each of several."""
+        state = self.machine.tensor(Ref(address))
+        if state is None or state.loose:
+            return False
+        each = (c.rest for c in self.machine.cells.values() if type(c) is Sequence and c.items is None)
+        return not any(Ref(address) in atoms(rest) for rest in each if rest is not None)
 
     def _is_computed(self, address: int) -> bool:
         """Whether something unknown is what one expression of forward gave, and no part of something unknown."""
