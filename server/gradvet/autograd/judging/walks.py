@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from gradvet.autograd.events import (
+    CloneOutdated,
     CycleMade,
     GradientChanged,
     GraphFreed,
@@ -73,6 +74,7 @@ class Walks:
     saved_by: dict[int, set[int]] = field(default_factory=dict)
     revived: dict[int, tuple[Carrier, ...]] = field(default_factory=dict)
     perhaps: int = 0
+    clones: dict[int, set[int]] = field(default_factory=dict)
     given: dict[int, str] = field(default_factory=dict)
     created: dict[ast.AST, tuple[Calls, Tensor]] = field(default_factory=dict)
     retains: RetainNotes = field(init=False)
@@ -108,6 +110,8 @@ class Walks:
         one = len(state.storage) == 1 or type(value) is Each
         sure = YES if certain and one and not self.perhaps else MAYBE
         bit = 0
+        for leaf in state.leaves if self.clones and state.is_leaf == YES else ():
+            self._outdate(leaf, sure)
         for storage in state.storage:
             for address, node in saving(m, storage):
                 if YES in {node.spoiled, node.freed}:
@@ -116,6 +120,16 @@ class Walks:
                 spoiled = sure if not storage & 1 else MAYBE
                 m.store.set(node_key(address), node._replace(spoiled=spoiled | (node.spoiled & YES)))
                 m.store.set(changed_key(address), m.cells.get(changed_key(address), 0) | bit)
+
+    def _outdate(self, leaf: int, sure: int) -> None:
+        """What was cloned from a leaf is what the leaf was, from now on."""
+        m = self.machine
+        for at in self.clones.get(leaf & ~1, ()):
+            for address in (at, at | 1):
+                node = m.cells.get(node_key(address))
+                if type(node) is Node and leaf in node.leaves and node.spoiled != YES:
+                    one = sure if len(node.leaves) == 1 else MAYBE
+                    m.store.set(node_key(address), node._replace(spoiled=one | (node.spoiled & YES)))
 
     def _returned(self, site: ast.AST) -> bool:
         """Whether the function that is being run returns just this."""
@@ -245,6 +259,9 @@ class Walks:
         it is not known any more which of them are freed.
         """
         self.retains.made(address, node)
+        if node.name == "clone()" and not node.inputs:
+            for leaf in node.leaves:
+                self.clones.setdefault(leaf & ~1, set()).add(address & ~1)
         for storage in node.saved:
             self.saved_by.setdefault(storage & ~1, set()).add(address & ~1)
         queue = list(node.sure) if self.carriers and self.freed_by else []
@@ -314,7 +331,13 @@ class Walks:
     def _saved(self, site: ast.AST | None, root: Tensor, sure: list[int], found: dict[int, Node]) -> None:
         m = self.machine
         for at in sure:
-            if found[at].spoiled != YES or found[at].freed != NO:
+            node = found[at]
+            if node.spoiled != YES:
+                continue
+            if node.name == "clone()" and site is not None and node.node not in self.told:
+                self.told.add(node.node)
+                m.emit(CloneOutdated(node.node, m.calls_to(at), root, site))
+            if node.freed != NO:
                 continue
             bits = m.cells.get(changed_key(at), 0)
             change = next((c for number, c in enumerate(self.changes) if bits >> number & 1), None)
