@@ -7,7 +7,11 @@ PYTHON := $(shell for python in python3 python3.14 python3.13 python3.12 python3
 	"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null && echo "$$python" && break; done)
 
 .DELETE_ON_ERROR:
-.PHONY: run test check lint types contracts tests client docs wild mutate clean
+.PHONY: run test check lint types contracts tests fuzz client docs wild mutate clean
+
+# How many random programs `make fuzz` runs, and the seed of the first.
+N := 1000
+SEED := 0
 
 run: $(VENV)/installed
 	@# There are findings, which is exit status 1 for scripts; here it is what should happen.
@@ -29,6 +33,9 @@ contracts: $(VENV)/ready
 
 tests: $(VENV)/ready client/out/extension.js
 	$(BIN)/python -m pytest -n auto
+
+fuzz: $(VENV)/ready
+	$(BIN)/python -m tools.fuzz $(N) --seed $(SEED)
 
 client: client/out/extension.js
 	npm run --silent check

@@ -1,6 +1,6 @@
 """Random programs hold what the dry run says; and what makes, repairs and shrinks them can be relied on.
 
-`python -m tools.fuzz 500` looks at many more and shows the smallest program in which the two disagree.
+`make fuzz N=20000` looks at many more and shows the smallest programs in which the two disagree.
 """
 
 import ast
@@ -21,28 +21,55 @@ from tools.fuzz.generate import generate
 from tools.fuzz.grammar import BLOCKS, EXPRESSIONS, PRELUDE
 from tools.fuzz.repair import repair, without_row
 from tools.fuzz.shrink import shrink
+from tools.fuzz.total import Total
 from tools.probe.client import Prober, probing
 from tools.probe.observed import Failure, Observation, Program
 
-SEEDS = range(1000, 1024)
+SEEDS = range(1000, 1300)
+TOGETHER = 10
+"""How many of them make one test."""
 
 
 @pytest.fixture(scope="module")
 def prober() -> Iterator[Prober]:
     """One worker for all tests."""
-    with probing(SECONDS) as prober:
+    with probing(SECONDS, share=True) as prober:
         yield prober
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_a_random_program_holds_what_the_dry_run_says(prober: Prober, seed: int) -> None:
+@pytest.mark.parametrize("first", SEEDS[::TOGETHER])
+def test_random_programs_hold_what_the_dry_run_says(prober: Prober, first: int) -> None:
     """`python -m tools.fuzz 1 --seed N` makes a failing one small."""
-    found = trial(seed, prober)
-    assert found.observation.failure is None, found.observation.failure
-    assert found.judgement.tensors > 20
-    assert [] == [str(contradiction) for contradiction in found.judgement.contradictions]
-    assert [] == [str(alarm) for alarm in found.alarms]
-    assert "" == found.crash
+    found = [trial(seed, prober) for seed in range(first, first + TOGETHER)]
+    wrong = [
+        text for one in found for text in (*map(str, (*one.judgement.contradictions, *one.alarms)), one.crash)
+    ]
+    assert [] == [text for text in wrong if text]
+    total = Total.of(found)
+    assert (TOGETHER, 0, 0) == (total.programs, total.raised, total.disagreeing)
+    assert total.tensors > 20 * TOGETHER
+
+
+def test_the_sums_of_a_campaign_are_told(prober: Prober) -> None:
+    found = [trial(seed, prober) for seed in SEEDS[:2]]
+    both = Total.of(found[:1]) + Total.of(found[1:])
+    assert Total.of(found) == both
+    assert str(both).startswith("2 programs (0 raised), 0 disagree; ")
+    assert str(Total(4, 1, 2, 200, 5, 1)) == (
+        "4 programs (1 raised), 2 disagree; 200 tensor expressions, 5 (2.5 %) unknown, 1 (0.5 %) missing"
+    )
+
+
+def test_a_campaign_runs_from_the_command_line() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tools.fuzz", "2", "--seed", str(SEEDS[0]), "--workers", "1"],
+        cwd=Path(__file__).parents[1],
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+    )
+    assert 0 == done.returncode, done.stderr
+    assert done.stdout.startswith("2 programs (0 raised), 0 disagree; ")
 
 
 def test_a_seed_is_one_program() -> None:
@@ -60,7 +87,7 @@ def test_programs_are_python_and_hold_what_there_is() -> None:
     wanted = {
         ast.FunctionDef, ast.ClassDef, ast.For, ast.If, ast.With, ast.Try, ast.AugAssign, ast.Lambda, ast.ListComp,
         ast.DictComp, ast.GeneratorExp, ast.Yield, ast.Nonlocal, ast.Break, ast.Continue, ast.Starred, ast.NamedExpr,
-        ast.IfExp,
+        ast.IfExp, ast.Match, ast.While, ast.Delete,
     }  # fmt: skip
     assert wanted <= seen
     everything = "\n".join(texts)

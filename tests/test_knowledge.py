@@ -105,7 +105,16 @@ def test_each_module_record_is_well_formed(name: str) -> None:
 @pytest.mark.parametrize("name", FILE["distributions"])
 def test_each_distribution_record_is_well_formed(name: str) -> None:
     record = FILE["distributions"][name]
-    assert set(record) <= {"grad", "has_rsample", "init", "no_grad", "sample_dtype", "views", "without"}
+    assert set(record) <= {
+        "grad",
+        "has_rsample",
+        "init",
+        "no_grad",
+        "sample_dtype",
+        "views",
+        "without",
+        "computes",
+    }
     assert not set(record["grad"]) & set(record["no_grad"])
     assert "sample" in record["no_grad"] or name.endswith("OneHotCategoricalStraightThrough")
     assert ("rsample" in record["grad"]) is record["has_rsample"]

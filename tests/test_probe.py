@@ -216,6 +216,26 @@ def test_programs_do_not_see_each_other(prober: Prober) -> None:
     )
 
 
+def test_programs_that_share_a_process_begin_as_if_they_did_not() -> None:
+    """Also after one that ran too long, died, or stopped half way through a generator in inference mode."""
+    texts = [
+        "import torch, random\ntorch.set_grad_enabled(False)\nopen('left', 'w').close()\nleft = 1",
+        "def held():\n    with torch.inference_mode():\n        yield\nimport torch\nnext(g := held())\ng.me = g",
+        "while True: pass",
+        "import os\nos.abort()",
+        "import torch\ng = torch.inference_mode()\ng.__enter__()",
+    ]
+    plain = program(
+        "import torch, os, random\nx = torch.rand(1)\nassert not os.listdir() and 'left' not in vars()"
+    )
+    with probing(1, share=True) as prober:
+        first = prober.probe(plain)
+        assert first.failure is None, first.failure
+        for text in texts:
+            prober.probe(program(text))
+            assert prober.probe(plain) == first
+
+
 def test_a_program_runs_as_python_would_run_it(prober: Prober, tmp_path: Path) -> None:
     """As the main module, with its own folder to import from, without input and with output that goes nowhere."""
     (tmp_path / "beside.py").write_text("answer = 42\n", encoding="utf-8")

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass, replace
+from functools import partial
 
 from tools.fuzz.generate import generate
 from tools.fuzz.repair import repair
@@ -44,7 +45,7 @@ class Trial:
 def trial(seed: int, prober: Prober, statements: int = STATEMENTS) -> Trial:
     """The program of a seed, run under torch and dry."""
     text = generate(seed, statements)
-    program, observation = repair(Program(text, f"<seed {seed}>", ""), prober.probe)
+    program, observation = repair(Program(text, f"<seed {seed}>", ""), partial(prober.probe, brief=True))
     return examine(program, observation)
 
 

@@ -128,6 +128,91 @@ def _module(writer: Writer) -> Definition:
     return lines, name, "f"
 
 
+def _inheriting(writer: Writer) -> Definition:
+    """A module that extends another of the program, and a class with `__call__` that holds one of its instances."""
+    base, child, holder, name, argument = (writer.fresh(p) for p in ("Base", "Child", "Holder", "fn", "a"))
+    writer.put(argument, "m")
+    lines = [
+        f"class {base}(nn.Module):",
+        "    def __init__(self, bias=True):",
+        "        super().__init__()",
+        f"        self.inner = {writer.random.choice(SUBMODULES)}",
+        "        self.bias = nn.Parameter(torch.zeros(3)) if bias else None",
+        f"    def before(self, {argument}):",
+        f"        return {writer.expression('m', 1)}",
+        f"    def forward(self, {argument}):",
+        f"        out = self.inner(self.before({argument}))",
+        "        return out if self.bias is None else out + self.bias",
+        f"class {child}({base}):",
+        "    def __init__(self):",
+        f"        super().__init__(bias={writer.random.choice(('True', 'False'))})",
+        "    @property",
+        "    def scale(self):",
+        "        return self.inner.weight.norm() if hasattr(self.inner, 'weight') else 1.0",
+        f"    def before(self, {argument}):",
+        f"        return super().before({argument}) * {writer.random.choice(('self.scale', '2', argument))}",
+        f"class {holder}:",
+        "    count = 0",
+        "    def __init__(self, net, *extra):",
+        "        self.net, self.seen = net, list(extra)",
+        "    @staticmethod",
+        "    def mean(xs):",
+        "        return sum(xs) / len(xs)",
+        f"    def __call__(self, {argument}):",
+        "        self.count += 1",
+        f"        self.seen.append(self.net({argument}){writer.random.choice(('', '.detach()'))})",
+        f"        return {writer.random.choice(('self.seen[-1]', 'self.mean(self.seen)', 'self.seen[0] * 2'))}",
+        f"{name} = {holder}({child}(), {writer.expression('m', 1)})",
+    ]
+    return lines, name, "f"
+
+
+def _decorated(writer: Writer) -> Definition:
+    """A function with any arguments, inside a decorator of the program; it may change what it is given."""
+    name, argument = writer.fresh("fn"), writer.fresh("a")
+    default = writer.expression("m", 1)
+    writer.put(argument, "m")
+    change = writer.random.choice(
+        ("pass", f"{argument}.mul_(2)", f"{argument} = {writer.expression('m', 1)}")
+    )
+    lines = [
+        *(["@doubling"] if writer.chance(0.7) else []),
+        *(["@torch.no_grad()"] if writer.chance(0.2) else []),
+        f"def {name}({argument}, *rest, scale={default}, **options):",
+        f"    for one in (*rest, {writer.expression('m', 1)}):",
+        f"        if {writer.fill('{n} > 2', 2)}:",
+        f"            return {writer.expression('m', 1)}",
+        f"        {argument} = {argument} + one",
+        f"    {change}",
+        f"    return {argument} * options.get('by', scale)",
+        f"{writer.fresh('t')} = {name}({writer.expression('m', 1)}, {writer.expression('m', 1)}, by=2.0)",
+    ]
+    return lines, name, "f"
+
+
+def _quiet_generator(writer: Writer) -> Definition:
+    """A generator that yields inside a grad mode, and hands on what another gives."""
+    name, argument, made, other = (
+        writer.fresh("gen"),
+        writer.fresh("a"),
+        writer.fresh("l"),
+        writer.fresh("gen"),
+    )
+    given = writer.expression("l", 1)
+    writer.put(argument, "m")
+    lines = [
+        f"def {name}(items):",
+        f"    with {writer.random.choice(('torch.no_grad()', 'torch.enable_grad()', 'quiet()'))}:",
+        f"        {argument} = {writer.expression('m', 1).replace(argument, 'items[0]')}",
+        f"    yield {argument}",
+        f"    yield {argument} * {writer.expression('m', 1)}",
+        f"def {other}(items):",
+        f"    yield from {name}(items)",
+        f"{made} = [x * 1 for x in {other}({given})]",
+    ]
+    return lines, made, "l"
+
+
 def _changes(module: str) -> list[list[str]]:
     """What may be done to a module between its making and its calls."""
     return [
@@ -138,6 +223,10 @@ def _changes(module: str) -> list[list[str]]:
         [f"{module}.first.requires_grad_(False)"],
         [f"for p in {module}.parameters():", "    p.requires_grad = False"],
         [f"{module}.first.register_forward_hook(lambda m, i, o: o * 2)"],
+        [f"{module}.first.register_forward_pre_hook(lambda m, i: (i[0] * 2,))"],
+        [f"for k, p in {module}.named_parameters():", "    p.requires_grad_(k == 'scale')"],
+        [f"{module}.scale.data.mul_(0.5)"],
+        [f"{module}.scale = nn.Parameter(torch.zeros(3, 3), requires_grad=False)"],
     ]
 
 
@@ -155,6 +244,9 @@ def _training(writer: Writer) -> Definition:
     )
     inside += [f"{loss}.backward()"]
     inside += writer.random.choice(([], [f"{net}.weight.grad"], [f"{net}.weight.grad.norm()"]))
+    inside += writer.random.choice(
+        ([], [], [f"nn.utils.clip_grad_norm_({net}.parameters(), 1.0)"], [f"{net}.bias.grad.mul_(0.5)"])
+    )
     inside += [f"{optimizer}.step()"]
     lines = [
         f"{net} = nn.Linear(3, 3)",
@@ -174,4 +266,7 @@ _DEFINITIONS: tuple[Callable[[Writer], Definition], ...] = (
     _recursion,
     _generator,
     _training,
+    _inheriting,
+    _decorated,
+    _quiet_generator,
 )

@@ -4,7 +4,7 @@ from tools.fuzz.definitions import definition
 from tools.fuzz.grammar import PRELUDE
 from tools.fuzz.writer import Writer
 
-_FIRST = "mmvsflwod"
+_FIRST = "mmvsflwodz"
 
 
 def generate(seed: int, statements: int) -> str:

@@ -4,14 +4,16 @@ A hole names a kind: `{m}` is any expression of that kind, `{m!}` a variable of 
 `v` one of 3, `s` one without dimensions, `i` three indices, `b` a 3 by 3 mask, `n` a number, `f` what maps an
 `m` to an `m`, `l` a list and `t` a tuple of `m` (two at least), `d` a dict of `m` under "a" and "b", `o` an
 object with an `m` under `.h`, `c` a distribution over three choices, `q` a normal distribution, `w` a
-Linear layer.
+Linear layer, `z` an optimizer.
 """
 
 PRELUDE = """\
+import contextlib
 import copy
 import functools
 from collections import deque
 
+import numpy as np
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
@@ -40,6 +42,34 @@ class Clip(torch.autograd.Function):
     def backward(ctx, grad):
         (x,) = ctx.saved_tensors
         return grad * (x.abs() < 1)
+
+
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(x, factor):
+        return x * factor
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.factor = inputs[1]
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * ctx.factor, None
+
+
+@contextlib.contextmanager
+def quiet(blind=True):
+    with torch.set_grad_enabled(not blind):
+        yield blind
+
+
+def doubling(function):
+    @functools.wraps(function)
+    def wrapper(*args, **kwargs):
+        return function(*args, **kwargs) * 2
+
+    return wrapper
 
 
 """
@@ -74,6 +104,26 @@ EXPRESSIONS: dict[str, tuple[str, ...]] = {
         "{q}.log_prob({m})",
         "torch.bernoulli({m}.sigmoid())", "list(map({f}, {l}))[0]",
         "max({l}, key=lambda x: x.sum().item())",
+        "{m}[:, [0, 1, 2]]", "{m}[0:3, 0:3]", "{m}[..., :]", "{m}[True][0]", "{m}[{b}].sum() * {m}",
+        "torch.einsum('ij->ji', {m})", "torch.einsum('ij,j->ij', {m}, {v})", "{m}.index_select(0, {i})",
+        "{m}.gather(0, {m}.argsort(0))", "{m}.scatter(0, {m}.argsort(0), {m})", "torch.addmm({m}, {m}, {m})",
+        "torch.bmm({m}[None], {m}[None])[0]", "F.normalize({m})", "F.gelu({m})", "F.one_hot({i}, 3).float()",
+        "{m}.type_as({m})", "{m}.tril()", "{m}.narrow(0, 0, 3)", "{m}.permute(1, 0)", "{m}.view_as({m})",
+        "{m}.expand_as({m})", "{m}.movedim(0, 1)", "{m}.roll(1, 0)", "{m}.sign()", "{m}.floor()",
+        "torch.func.grad(lambda x: (x * {m}).sum())({m})", "torch.func.vmap(lambda x: x * 2)({m})",
+        "torch.utils.checkpoint.checkpoint({f}, {m}, use_reentrant=False)",
+        "torch.func.functional_call({w!}, dict({w!}.named_parameters()), ({m},))",
+        "torch.broadcast_tensors({m}, {v})[1]", "torch.full((3, 3), {n})", "torch.full_like({m}, 2.0)",
+        "torch.rand_like({m}, requires_grad=True)", "torch.empty(3, 3).copy_({m})",
+        "torch.lerp({m}, {m}, 0.5)", "{m}.addcmul({m}, {m})", "{m}.where({b}, {m})",
+        "{m}.min(0, keepdim=True)[0].expand(3, 3)", "{m}.logsumexp(0).expand(3, 3)", "{m}.cumprod(0)",
+        "F.pad({m}, (1, 0))[:, :3]", "torch.split({m}, 1)[0].expand(3, 3)", "next(iter({l}))",
+        "{l}.copy()[0]", "[*{t}][0]", "dict(**{d})['a']", "({d} | {{'a': {m}}})['a']",
+        "next(x for x in {l})", "{w}.weight.data", "list({w}.parameters())[0]", "{w}.state_dict()['weight']",
+        "dict({w}.named_parameters())['weight']", "torch.from_numpy({m}.detach().numpy().copy())",
+        "torch.tensor({m}.detach().numpy())", "torch.as_tensor({m}.detach().numpy())", "getattr({o}, 'h')",
+        "Scale.apply({m}, 2.0)", "doubling({f})({m})", "{m} and {m}", "{m!}.grad or {m}",
+        "{m} if {m!}.is_leaf and not {m!}.requires_grad else {m}",
     ),
     "v": (
         "{m}[0]", "{m}[:, 1]", "{m}[-1, :]", "{m}.sum(0)", "{m}.mean(1)", "{m}.max(0).values",
@@ -124,7 +174,11 @@ EXPRESSIONS: dict[str, tuple[str, ...]] = {
     "o": ("Box({m})", "copy.copy({o!})"),
     "c": ("Categorical(logits={v})", "Categorical(probs={v}.abs() + 0.1)"),
     "q": ("Normal({m}, 1.0)", "Normal({m}, {m}.abs() + 0.1)"),
-    "w": ("nn.Linear(3, 3)", "nn.Linear(3, 3).eval()"),
+    "w": ("nn.Linear(3, 3)", "nn.Linear(3, 3).eval()", "copy.deepcopy({w})"),
+    "z": (
+        "torch.optim.SGD({w}.parameters(), lr=0.1)", "torch.optim.Adam({w}.parameters(), lr=0.1)",
+        "torch.optim.SGD([{m!}], lr=0.1, momentum=0.9)", "torch.optim.AdamW([*{w}.parameters()], lr=0.1)",
+    ),
 }  # fmt: skip
 """Expressions by their kind."""
 
@@ -136,6 +190,7 @@ LAST_RESORT = {
     "o": "Box(torch.ones(3, 3))", "c": "Categorical(logits=torch.zeros(3))",
     "q": "Normal(torch.zeros(3, 3), 1.0)",
     "w": "nn.Linear(3, 3)",
+    "z": "torch.optim.SGD(nn.Linear(3, 3).parameters(), lr=0.1)",
 }  # fmt: skip
 """Where expressions are nested too deep to go on."""
 
@@ -159,6 +214,20 @@ STATEMENTS = (
     "{w!}.bias.grad", "{m!}.grad", "{m!}", "{v!}", "{l!}", "{f}({m})",
     "{w!}.load_state_dict(copy.deepcopy({w!}.state_dict()))",
     "nn.utils.clip_grad_norm_({w!}.parameters(), 1.0)", "print({s})", "assert {m!}.shape == (3, 3)",
+    "{m!}.register_hook(lambda g: g * 2)", "torch.set_grad_enabled(False)", "torch.set_grad_enabled(True)",
+    "torch.set_grad_enabled(True)", "del {l!}[0]", "{l!}.reverse()",
+    "{l!}.sort(key=lambda x: x.sum().item())", "{l!} += [{m}]", "{d!}.setdefault('a', {m})",
+    "{m!}.detach().numpy()[0] = 1.0", "{m!}.fill_(0.5)", "{m!}.masked_fill_({b}, 0.0)",
+    "{m!}.index_fill_(0, {i}, 1.0)", "{m!}.index_add_(0, {i}, {m})", "{m!}.addcmul_({m}, {m})",
+    "{m!}.sub_({m})", "{m!}.div_(2.0)", "{m!}.t().copy_({m})", "{m!}[[0, 1]] = {m}[:2]", "{m!}[..., 0] = 1.0",
+    "{m!}.grad.zero_()", "{o!}.h.mul_(2)", "{o!}.h += {m}", "{l!}[0] += {m}", "{l!}[0].add_(1.0)",
+    "{d!}['a'] *= {m}", "setattr({o!}, 'h', {m})", "{m!}.backward(torch.ones(3, 3))",
+    "torch.autograd.backward([{s}])", "torch.autograd.backward({s!}, retain_graph=True)",
+    "{m}.sum().backward(inputs=[{m!}])", "F.dropout({m!}, 0.5, inplace=True)",
+    "torch.add({m}, {m}, out={m!})", "nn.init.xavier_uniform_({w!}.weight)",
+    "{w!}.weight.requires_grad_(True)", "{w!}.apply(lambda q: q.requires_grad_(False))",
+    "{z!}.step()", "{z!}.step()", "{z!}.zero_grad()", "{z!}.zero_grad(set_to_none=False)",
+    "{z!}.add_param_group({{'params': [{m!}]}})", "{w!}.to(torch.float32)", "{w!}.eval()",
 )  # fmt: skip
 """Statements that bind no new name."""
 
@@ -181,6 +250,28 @@ BINDINGS = (
     ("{0} = 0\nfor {1} in {l}:\n    {0} = {0} + {1}.mean()", "s "),
     ("{0} = None\nfor {1} in {l}:\n    {0} = {1} if {0} is None else {0} + {1}", "m "),
     ("{0} = 0.0\nfor {1} in {l}:\n    {0} += {1}.sum().item()", "n "),
+    ("{0} = {m}\nwhile {0}.sum() > 1e3:\n    {0} = {0} * 0.5", "m"),
+    ("match {n}:\n    case 1:\n        {0} = {m}\n    case _:\n        {0} = {m}", "m"),
+    ("match {m!}.dim():\n    case 2 | 3:\n        {0} = {m}\n    case other:\n        {0} = {m}", "m"),
+    ("match {t}:\n    case ({0}, {1}):\n        pass\n    case _:\n        {0} = {1} = {m}", "mm"),
+    ("try:\n    {0} = {m}\nfinally:\n    {1} = {m}", "mm"),
+    ("try:\n    {0} = {m!}.view(4)\nexcept RuntimeError as e:\n    {0} = {m}\nfinally:\n    {1} = {m}", "mm"),
+    ("{0} = {m}.detach().numpy()\n{0} *= 2\n{1} = torch.from_numpy({0})", " m"),
+    ("{0} = np.ones((3, 3), dtype=np.float32)\n{1} = torch.from_numpy({0})\n{0}[0] = 2.0", " m"),
+    ("{0} = [x for x in {l} if x.requires_grad] or [{m}, {m}]", "l"),
+    ("{0} = (lambda *xs, **kw: xs[0] + kw['y'])(*{t}, y={m})", "m"),
+    ("{0} = iter({l}[:])\n{1} = next({0})\n{2} = next({0})", " mm"),
+    ("({0}, {1}), {2} = ({m}, {m}), {m}", "mmm"),
+    ("{0} = {m!}.grad\nif {0} is None:\n    {0} = {m}", "m"),
+    ("{0} = {w!}.weight.grad if {w!}.weight.grad is not None else {m}", "m"),
+    ("{0}, {1} = torch.func.vjp(lambda x: x * {m}, {m})", "m "),
+    ("{0} = torch.autograd.functional.jacobian(lambda x: x.sum(0), {m})[0]", "m"),
+    ("with quiet() as {1}:\n    {0} = {m}", "m "),
+    ("{0} = {{}}\nfor {1}, {2} in {d}.items():\n    {0}[{1}] = {2} + {m}", "d  "),
+    (
+        "{0} = {m}\nfor {1} in range(3):\n    if {n} > 2:\n        break\n    {0} = {0} + {m}\nelse:\n    {0} = {0} * 2",
+        "m ",
+    ),
     ("{0} = []\nfor {1} in {l}:\n    {0}.append({f}({1}))\n{2} = {0}[-1]", "  m"),
 )
 """Statements that bind names: a text with numbered targets, and the kinds they get (a blank: none)."""
@@ -194,7 +285,12 @@ BLOCKS = (
     "for {k}, {k.m} in {d}.items():", "if {n} > 0:", "if {s} > 0:", "if {m!}.requires_grad:",
     "if not {m!}.is_leaf:",
     "if isinstance({m!}, torch.Tensor):", "if {m!}.grad is None:", "if {m!}.grad_fn is not None:",
-    "if torch.is_grad_enabled():", "try:",
+    "if torch.is_grad_enabled():", "try:", "try:", "with torch.set_grad_enabled(False):",
+    "with torch.inference_mode({n} > 0):", "with contextlib.nullcontext():",
+    "with contextlib.suppress(RuntimeError, ValueError):", "with quiet():", "with quiet(False), torch.no_grad():",
+    "if {m!}.requires_grad and {m!}.is_leaf:", "if {m!}.requires_grad or {n} > 2:",
+    "if not torch.is_grad_enabled():", "if isinstance({m!}, nn.Parameter):", "for {k.m} in ({m}, {m}):",
+    "for {k.m} in {l}[1:]:", "for {k.m}, {k.v} in [({m}, {v})]:", "while {s} > 1e6:",
 )  # fmt: skip
 """Heads of blocks: `{k}` is a new name, `{k.m}` one of a kind that the block may use."""
 

@@ -8,7 +8,7 @@ from tools.fuzz.grammar import BINDINGS, BLOCKS, EXPRESSIONS, LAST_RESORT, STATE
 
 _HOLE = re.compile(r"\{(k(?:\.(\w))?|(\d)|(\w)(!?))\}")
 _DEEPEST = 3
-_KINDS = "mmmmmmmmmmvvssibnfflltdocqww"
+_KINDS = "mmmmmmmmmmmmvvssibnfflltdocqwwz"
 INNERMOST = 2
 """How deep blocks may be nested."""
 
@@ -116,7 +116,12 @@ class Writer:
             ]
         self.names = before
         if head == "try:":
-            return [head, *inside, "except (RuntimeError, ValueError):", "    pass"]
+            handlers = ["except (RuntimeError, ValueError):", "    pass"] if self.chance(0.7) else []
+            if handlers and self.chance(0.7):
+                return [head, *inside, *handlers]
+            last = self.body(depth + 1, 1)
+            self.names = before
+            return [head, *inside, *handlers, "finally:", *last]
         if head.startswith("if") and self.chance(0.5):
             inside += ["else:", *self.body(depth + 1, 1)]
             self.names = before

@@ -29,6 +29,8 @@ OneHotCategoricalStraightThrough(logits=r) | Pareto(s, s) | Poisson(s) | Relaxed
 RelaxedOneHotCategorical(half, logits=r) | StudentT(s, r, s) | Uniform(r, r + s) | VonMises(r, s)
 TransformedDistribution(Normal(r, s), [ExpTransform()]) | Weibull(s, s) | Wishart(half + 4, c)
 """
+_INSTEAD = (("logits=r", "probs=p"), ("probs=p", "logits=r"))
+"""What may be written in a recipe instead of what stands there."""
 
 
 def recipes() -> dict[str, str]:
@@ -70,6 +72,7 @@ def measure(name: str) -> Record:
             record["sample_dtype"] = kind(sample)
         extras = {
             "without": _without(recipes()[name], init, record["grad"]),
+            "computes": _computes(recipes()[name], init, record["grad"]),
             "views": _views(recipes()[name]),
         }
         return record | {key: found for key, found in extras.items() if found}
@@ -125,6 +128,28 @@ def _without(call: str, init: list[str], results: list[str]) -> Record:
     return {result: sorted(every - reached) for result, reached in carried.items() if reached != every}
 
 
+def _computes(call: str, init: list[str], results: list[str]) -> list[str]:
+    """The parameters that a distribution computes with when it is made: made without grad mode, it leads to none."""
+    found = set()
+    for one in (
+        call,
+        *(call.replace(a, b) for a, b in _INSTEAD if a in call and b.partition("=")[0] in init),
+    ):
+        tree = _parsed(one)
+        names = [*init[: len(tree.args)], *(str(k.arg) for k in tree.keywords)]
+        for at, name in enumerate(names):
+            usual, blind = (attempt(partial(_make, one, SHAPES[0], at, grad=grad)) for grad in (True, False))
+            if isinstance(usual, Exception) or isinstance(blind, Exception):
+                continue
+            if _leads(usual, results) and not _leads(blind, results):
+                found.add(name)
+    return sorted(found)
+
+
+def _leads(made: Distribution, results: list[str]) -> bool:
+    return any(_state(get) == "grad" for result, get in _results(made).items() if result in results)
+
+
 def _parsed(call: str) -> ast.Call:
     match ast.parse(call, mode="eval").body:
         case ast.Call() as tree:
@@ -132,14 +157,15 @@ def _parsed(call: str) -> ast.Call:
     raise ValueError(f"not a call: {call}")
 
 
-def _make(call: str, shape: tuple[int, ...], only: int | None = None) -> Distribution:
-    """Build a distribution whose parameters require grad, or only the one at a place."""
+def _make(call: str, shape: tuple[int, ...], only: int | None = None, *, grad: bool = True) -> Distribution:
+    """Build a distribution whose parameters require grad, or only the one at a place; without grad mode if asked."""
     tree = _parsed(call)
     given = [*tree.args, *(k.value for k in tree.keywords)]
     values = [_value(node, shape, trained=only in (None, i)) for i, node in enumerate(given)]
     count = len(tree.args)
     named = {str(k.arg): value for k, value in zip(tree.keywords, values[count:], strict=True)}
-    made: Distribution = getattr(distributions, ast.unparse(tree.func))(*values[:count], **named)
+    with torch.set_grad_enabled(grad):
+        made: Distribution = getattr(distributions, ast.unparse(tree.func))(*values[:count], **named)
     return made
 
 

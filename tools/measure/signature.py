@@ -30,7 +30,7 @@ def parameters(name: str) -> tuple[str, ...]:
     starred = fake if any(p.startswith(STAR) for p in fake) else ()
     found = _python(value) or starred or _schemas_merged(name) or fake or _documented(value)
     if name.startswith("torch.Tensor.") and callable(value):
-        found = ("self", *found[1:])
+        found = ("self", *(p for p in found if p != "self")) if "self" in found else ("self", *found[1:])
     return found
 
 
@@ -41,7 +41,10 @@ def argument_names(name: str, args: Sequence[Any]) -> list[str]:
     rigid = _is_python(name) or any(p.startswith(STAR) for p in public)
     for overload in [] if rigid else _overloads(name):
         if _fits(overload, args):
-            names = [_spoken(n, name, i) for i, (n, _) in enumerate(overload)]
+            spoken = [n for n, _ in overload]
+            if method and "self" in spoken:  # `x.where(condition, y)` is `where(condition, x, y)`
+                spoken = ["self", *(n for n in spoken if n != "self")]
+            names = [_spoken(n, name, i) for i, n in enumerate(spoken)]
             return (names + names[-1:] * len(args))[: len(args)]
     names = []
     for i in range(len(args)):

@@ -25,16 +25,18 @@ _SURROUNDINGS = {
 class Prober:
     """Runs programs one after the other in a worker that is there; see `probing`."""
 
-    def __init__(self, jobs: IO[str], answers: IO[str], seconds: float) -> None:
+    def __init__(self, jobs: IO[str], answers: IO[str], seconds: float, *, share: bool) -> None:
         """Speak to a worker by its pipes; each program may run for so many seconds."""
         self._jobs = jobs
         self._answers = answers
         self._seconds = seconds
+        self._share = share
         self._answer()  # torch has been imported
 
-    def probe(self, program: Program) -> Observation:
-        """What a program showed under torch."""
-        self._jobs.write(json.dumps({"program": asdict(program), "seconds": self._seconds}) + "\n")
+    def probe(self, program: Program, *, brief: bool = False) -> Observation:
+        """What a program showed under torch; of one that raised only the exception, if that is enough."""
+        job = {"program": asdict(program), "seconds": self._seconds, "share": self._share, "brief": brief}
+        self._jobs.write(json.dumps(job) + "\n")
         self._jobs.flush()
         return Observation.from_json(json.loads(self._answer()))
 
@@ -46,8 +48,12 @@ class Prober:
 
 
 @contextlib.contextmanager
-def probing(seconds: float = SECONDS) -> Iterator[Prober]:
-    """A prober, as long as it is needed; `seconds` is how long each program may run."""
+def probing(seconds: float = SECONDS, *, share: bool = False) -> Iterator[Prober]:
+    """A prober, as long as it is needed; `seconds` is how long each program may run.
+
+    Each program has a process of its own, unless they `share` one, which is much faster: then only chance,
+    grad mode, folder and main module are set back in between, not what a program does to torch itself.
+    """
     with subprocess.Popen(
         [sys.executable, "-m", "tools.probe.worker"],
         stdin=subprocess.PIPE,
@@ -58,7 +64,7 @@ def probing(seconds: float = SECONDS) -> Iterator[Prober]:
     ) as worker:
         if worker.stdin is None or worker.stdout is None:  # they are pipes, but mypy cannot know
             return
-        yield Prober(worker.stdin, worker.stdout, seconds)
+        yield Prober(worker.stdin, worker.stdout, seconds, share=share)
 
 
 def read_program(path: Path) -> Program:

@@ -11,7 +11,11 @@ from gradvet.text import Source
 from tools.probe.instrument import place
 from tools.probe.observed import Observation, Program
 
-SILENT_FAULTS = frozenset({"data-attribute", "graph-retained", "gradient-cut", "detached-alias-edited"})
+SILENT_FAULTS = frozenset({
+    "clip-misplaced", "data-attribute", "detached-alias-edited", "grad-mode-escape", "gradient-cut", "graph-retained",
+    "leaf-rebound", "numpy-alias-edited", "optimizer-misses-parameters", "parameter-unregistered",
+    "running-average-with-graph", "step-before-backward", "zero-grad-misplaced", "zero-grad-missing",
+})  # fmt: skip
 """Rules whose errors are faults that torch keeps silent about, so that a clean run disproves nothing."""
 
 _SWALLOWING = ("suppress", "raises")

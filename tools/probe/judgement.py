@@ -93,7 +93,7 @@ def compare(
         else:
             answers = {state.requires_grad for state in seen.states}
             unknown += said.requires_grad == MAYBE and len(answers) == 1
-            against[node] = list(_against(said, seen))
+            against[node] = list(_against(said, seen, visits.get(node, set())))
     return Judgement(tuple(_told(module, against)), tensors, unknown, assumed, missing)
 
 
@@ -112,9 +112,12 @@ def _why(node: ast.expr, visits: Visits) -> str:
     return "not visited" if kinds is None else " or ".join(sorted(kinds))
 
 
-def _against(said: Tensor, seen: Seen) -> Iterator[tuple[str, str, str]]:
-    """The fields in which torch held what the state rules out: field, observed, said."""
-    if not seen.states:
+def _against(said: Tensor, seen: Seen, kinds: set[str]) -> Iterator[tuple[str, str, str]]:
+    """The fields in which torch held what the state rules out: field, observed, said.
+
+    `kinds` are the kinds of value that the dry run met at the place.
+    """
+    if not seen.states and kinds <= {"Tensor"}:
         yield NOT_A_TENSOR, "held " + ", ".join(sorted(seen.others)), said.describe()
     found: dict[tuple[str, str, str], None] = {}
     for state in sorted(seen.states, key=str):

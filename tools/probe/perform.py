@@ -2,6 +2,7 @@
 
 import ast
 import builtins
+import gc
 import linecache
 import os
 import random
@@ -18,6 +19,8 @@ import torch
 from tools.probe.instrument import SEE, Instrument
 from tools.probe.observed import Failure, Observation, Program
 from tools.probe.recorder import Recorder
+
+_PATH = tuple(sys.path)
 
 
 def perform(program: Program, seconds: float, deliver: Callable[[Observation], None]) -> None:
@@ -48,6 +51,16 @@ def perform(program: Program, seconds: float, deliver: Callable[[Observation], N
     _wait_for_threads()
     alarm.cancel()
     deliver(Observation(recorder.seen(), failure))
+
+
+def set_back() -> bool:
+    """Undo what a program has left behind; whether the next one may run in the same process."""
+    sys.path[:] = _PATH
+    sys.modules.pop("__main__", None)
+    linecache.clearcache()
+    gc.collect()  # a generator that was left inside a `with` leaves its grad mode only when it is collected
+    torch.set_grad_enabled(True)
+    return not (torch.is_inference_mode_enabled() or torch.is_autocast_enabled("cpu"))
 
 
 def _execute(program: Program, code: types.CodeType, recorder: Recorder) -> Failure | None:

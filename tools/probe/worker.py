@@ -1,20 +1,13 @@
-"""The far side: torch is imported once, then each program runs in a fork, in an empty folder."""
+"""The far side: torch is imported once, then programs run in forks, each in an empty folder."""
 
-import contextlib
+import gc
 import json
 import os
-import signal
-import tempfile
-import time
-from pathlib import Path
-from typing import Any
 
 import torch._dynamo  # noqa: F401  the first optimizer would import it, in every fork again, for seconds
 
+from tools.probe.fork import Fork
 from tools.probe.observed import Failure, Observation, Program
-from tools.probe.perform import perform
-
-GRACE_SECONDS = 5.0
 
 
 def main() -> None:
@@ -22,9 +15,29 @@ def main() -> None:
     jobs = os.fdopen(os.dup(0), encoding="utf-8")
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     _silence()
+    gc.freeze()  # what torch is made of is no garbage, and need not be looked through in every fork
     print("{}", file=answers, flush=True)
+    shared: Fork | None = None
     for line in jobs:
-        print(json.dumps(_in_fork(json.loads(line))), file=answers, flush=True)
+        job = json.loads(line)
+        program, seconds = Program(**job["program"]), float(job["seconds"])
+        fork, answer = _run(program, seconds, shared, brief=job["brief"])
+        shared = fork if job["share"] and answer is not None else None
+        status = fork.end() if shared is None else 0
+        print(answer or _died(status), file=answers, flush=True)
+    if shared is not None:
+        shared.end()
+
+
+def _run(program: Program, seconds: float, fork: Fork | None, *, brief: bool) -> tuple[Fork, str | None]:
+    """Run a program in a fork that others were run in, or in a new one where there is none or it has ended."""
+    answer = fork.run(program, seconds, brief=brief) if fork is not None else None
+    if fork is None or answer is None:
+        if fork is not None:
+            fork.end()
+        fork = Fork()
+        answer = fork.run(program, seconds, brief=brief)
+    return fork, answer
 
 
 def _silence() -> None:
@@ -34,49 +47,9 @@ def _silence() -> None:
         os.dup2(nowhere, stream)
 
 
-def _in_fork(job: dict[str, Any]) -> dict[str, Any]:
-    program, seconds = Program(**job["program"]), float(job["seconds"])
-    with tempfile.TemporaryDirectory(prefix="gradvet-probe-", ignore_cleanup_errors=True) as folder:
-        answer, work = Path(folder, "answer.json"), Path(folder, "work")
-        work.mkdir()
-        child = os.fork()
-        if child == 0:
-            _child(program, seconds, answer, work)
-        status = _end(child, seconds + GRACE_SECONDS)
-        if answer.exists():
-            return json.loads(answer.read_text(encoding="utf-8"))  # type: ignore[no-any-return]
-        return Observation({}, Failure("Died", f"the process ended with status {status}", None)).to_json()
-
-
-def _child(program: Program, seconds: float, answer: Path, work: Path) -> None:
-    """Run the program and leave; nothing of this fork may go on with the parent's work."""
-
-    def deliver(seen: Observation) -> None:
-        unfinished = answer.with_suffix(".part")
-        unfinished.write_text(json.dumps(seen.to_json()), encoding="utf-8")
-        unfinished.rename(answer)
-
-    try:
-        os.setsid()
-        os.chdir(work)
-        perform(program, seconds, deliver)
-    finally:
-        os._exit(0)
-
-
-def _end(child: int, seconds: float) -> int:
-    """The status of a child that ends, or is ended, in time; what it started ends with it."""
-    end = time.monotonic() + seconds
-    done = status = 0
-    while not done and time.monotonic() < end:
-        done, status = os.waitpid(child, os.WNOHANG)
-        if not done:
-            time.sleep(0.005)
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(child, signal.SIGKILL)
-    if not done:
-        _, status = os.waitpid(child, 0)
-    return os.waitstatus_to_exitcode(status)
+def _died(status: int) -> str:
+    failure = Failure("Died", f"the process ended with status {status}", None)
+    return json.dumps(Observation({}, failure).to_json())
 
 
 if __name__ == "__main__":

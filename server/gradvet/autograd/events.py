@@ -322,6 +322,8 @@ class FreezeUndone(Event):
     """All parameters that were frozen at `freeze` are made to train again here, and nothing was computed in between."""
 
     freeze: ast.AST
+
+
 class CloneOutdated(Event):
     """A clone of a leaf still leads to the leaf, which was changed since, when `backward` goes through it."""
 

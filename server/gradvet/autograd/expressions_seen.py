@@ -40,7 +40,7 @@ class WatchedMachine(Machine):
         """Nothing has been seen yet."""
         super().__init__(tree)
         self._visits: dict[ast.AST, _Visits] = {}
-        self._unseen: set[ast.AST] = set()
+        self._unseen: dict[ast.AST, str] = {}
 
     def eval(self, node: ast.expr) -> Value:
         """The value of an expression, which is remembered with the grad mode after it."""
@@ -57,10 +57,10 @@ class WatchedMachine(Machine):
             visits.reason = reason_of(self, value)
         return value
 
-    def unseen(self, node: ast.AST) -> None:
+    def unseen(self, node: ast.AST, reason: str = "calls that go too deep to follow") -> None:
         """Remember that what is in a node also held what was not seen."""
-        super().unseen(node)
-        self._unseen.update(ast.walk(node))
+        super().unseen(node, reason)
+        self._unseen.update(dict.fromkeys(ast.walk(node), reason))
 
     def expressions(self) -> tuple[Expression, ...]:
         """All that were visited, in the order of the text."""
@@ -72,7 +72,7 @@ class WatchedMachine(Machine):
         visits = self._visits[node]
         kinds, modes = visits.kinds, _members(visits.modes, _MODES)
         if node in self._unseen:
-            reason = visits.reason or "calls that go too deep to follow"
+            reason = visits.reason or self._unseen[node]
             return Expression(node, UNKNOWN, modes, reason=reason)
         if kinds == {TENSOR}:
             state = self.states[node]

@@ -75,21 +75,34 @@ def add_node(
     before: frozenset[int] = NOTHING,
     *,
     all_known: bool = True,
+    higher: bool = False,
 ) -> None:
     """Make the node of an op. `before` are nodes that it follows besides those of its inputs.
 
     `all_known` is False when something unknown among its arguments may be an input too.
     """
-    nodes, leaves = before, NOTHING
+    nodes, leaves, surely = before, NOTHING, NOTHING
     asking = [state for state in inputs if state.requires_grad & YES]
     for state in asking:
+        surely |= sure_leaf(state)
         nodes = nodes | state.nodes if state.nodes else nodes
         if state.is_leaf & YES:
             leaves = leaves | state.leaves
     m.calls_of[site] = m.where()
     m.made_nodes += 1
     key = node_key(address)
-    node = Node(name, site, nodes, leaves, saved, NO, keeps, _sure(m, asking, all_known=all_known))
+    node = Node(
+        name,
+        site,
+        nodes,
+        leaves,
+        saved,
+        NO,
+        keeps,
+        _sure(m, asking, all_known=all_known),
+        sure_leaves=surely,
+        higher=higher,
+    )
     if m.judge is not None:
         m.judge.walks.made(address, node)
     if m.loops:
@@ -145,6 +158,27 @@ def _surely_behind(m: Machine, address: int) -> frozenset[int]:
     return frozenset(found)
 
 
+def sure_leaf(state: Tensor) -> frozenset[int]:
+    """The leaf that a tensor surely is, if its gradient is asked for."""
+    surely = state.requires_grad == state.is_leaf == YES and len(state.leaves) == 1
+    return state.leaves if surely else NOTHING
+
+
+def leads_to(m: Machine, root: Tensor, target: Tensor, address: int) -> int:
+    """Whether a gradient of `root` comes to `target`, which lies at an address."""
+    found = reachable(m, root.nodes)
+    own = frozenset({address}) if target.is_leaf & YES else NOTHING
+    met = frozenset(found).union(root.leaves if root.is_leaf & YES else NOTHING)
+    met = met.union(*(node.leaves for node in found.values()))
+    if not met & (target.nodes | own):
+        return NO
+    way = target.nodes if target.is_leaf == NO and len(target.nodes) == 1 else own
+    sure = sure_leaf(root)
+    for at in surely_reached(m, found, root):
+        sure = sure | found[at].sure_leaves | {at}
+    return YES if any(at in sure and not at & 1 for at in way) else MAYBE
+
+
 def reachable(m: Machine, roots: frozenset[int]) -> dict[int, Node]:
     """All nodes that a backward from here would visit."""
     found: dict[int, Node] = {}
@@ -160,14 +194,35 @@ def reachable(m: Machine, roots: frozenset[int]) -> dict[int, Node]:
     return found
 
 
-def saves_graph(m: Machine, roots: frozenset[int]) -> bool:
-    """Whether a gradient from here surely has a graph of its own: some op saved a tensor that requires grad."""
-    for node in reachable(m, roots).values():
-        for storage in node.saved:
-            state = m.cells.get(storage)
-            if type(state) is Tensor and state.requires_grad == YES:
-                return True
-    return False
+def saves_graph(m: Machine, root: Tensor, target: Value) -> bool:
+    """Whether a gradient of `root` surely has a graph of its own: an op on its way keeps a tensor that requires grad."""
+    asked, address = m.tensor(target), m.only(target)
+    if asked is None or not address:
+        return False
+    ends = asked.nodes if asked.is_leaf == NO else frozenset({address})
+    way = _on_the_way(reachable(m, root.nodes), sure_nodes(m, root), ends)
+    return any(node.higher for node in way)
+
+
+def _on_the_way(found: dict[int, Node], start: frozenset[int], ends: frozenset[int]) -> list[Node]:
+    """The nodes by which one surely comes from a start to an end, the end not among them."""
+    after: dict[int, list[int]] = {}
+    stack, seen = list(start), set(start)
+    while stack:
+        at = stack.pop()
+        node = found.get(at)
+        for to in node.sure | node.sure_leaves if node is not None and at not in ends else ():
+            after.setdefault(to, []).append(at)
+            if to not in seen:
+                seen.add(to)
+                stack.append(to)
+    back, met = list(ends & seen), set(ends & seen)
+    while back:
+        for at in after.get(back.pop(), ()):
+            if at not in met:
+                met.add(at)
+                back.append(at)
+    return [found[at] for at in met - ends if at in found]
 
 
 def surely_reached(m: Machine, found: dict[int, Node], root: Tensor) -> list[int]:
@@ -450,7 +505,11 @@ def backward_event(
     """The event of a backward from a root in this state."""
     source = None
     if isinstance(site, ast.Call):
-        if isinstance(site.func, ast.Attribute) and site.func.attr == "backward" and not site.args:
+        if (
+            isinstance(site.func, ast.Attribute)
+            and site.func.attr == "backward"
+            and (not site.args or site.func.value in m.states)
+        ):
             source = site.func.value
         elif site.args:
             source = site.args[0]

@@ -192,6 +192,7 @@ class Machine:
         self.module_mode = self.global_scope = 0
         self.setters: dict[int, ast.AST] = {}
         self.hooks = Hooks()
+        self.wrapped = 0  # how many transforms are around that make tensors of their own
         self.batched = 0  # how many vmaps are around: what they hand in tells of no view
         self.mode_nodes: list[ast.AST] = []
         self.passed: dict[ast.Call, deque[tuple[tuple[Value, ...], dict[str, Value], ScopeInfo]]] = {}
@@ -504,7 +505,7 @@ class Machine:
         known = self.states.get(node)
         self.states[node] = state if known is None else join_tensors(known, state)
 
-    def unseen(self, node: ast.AST) -> None:
+    def unseen(self, node: ast.AST, reason: str = "calls that go too deep to follow") -> None:
         """Remember that what is in a node also held what this run does not see."""
         self.vague.update(ast.walk(node))
 

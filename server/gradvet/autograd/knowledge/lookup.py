@@ -48,6 +48,9 @@ class Distribution(NamedTuple):
     has_rsample: bool
     results: Mapping[str, str]  # sample, rsample, log_prob, mean, … -> grad, no grad; what raises is absent
     without: Mapping[str, tuple[str, ...]]  # result -> the parameters that carry no gradient to it
+    computes: frozenset[
+        str
+    ]  # the parameters that it computes with when it is made, and does not keep as they are
     views: Mapping[str, Answer]  # those results that are, or may be, views in autograd's sense
     sample_dtype: str
 
@@ -109,6 +112,7 @@ class Knowledge:
             record.get("has_rsample", False),
             dict.fromkeys(record["grad"], "grad") | dict.fromkeys(record["no_grad"], "no grad"),
             {result: tuple(names) for result, names in record.get("without", {}).items()},
+            frozenset(record.get("computes", ())),
             _answers(record.get("views", ())),
             record.get("sample_dtype", "float"),
         )

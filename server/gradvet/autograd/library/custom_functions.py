@@ -3,10 +3,11 @@
 import ast
 
 from gradvet.autograd.graph import add_node, held_tensors
-from gradvet.autograd.library.operations import in_mode
+from gradvet.autograd.library.operations import in_mode, operands_of
 from gradvet.autograd.machine import MODE, Machine
 from gradvet.autograd.memory.domain import (
     GRAD,
+    INFERENCE,
     INTEGER,
     MAYBE,
     NO,
@@ -34,11 +35,11 @@ def apply(m: Machine, function: Class, call: Call) -> Value:
     """`Fn.apply(...)`: the result requires grad when an input does, whatever `forward` did."""
     site = call.node
     info = m.classes[function.address]
-    inputs = [state for value in call.all_values() for _, state in held_tensors(m, value)]
+    inputs = [o.state for value in call.all_values() for o in operands_of(m, "", value)]
     ctx = m.new(site, Opaque("the ctx of a custom Function"), f"ctx {function.address}")
     m.write_cell(ctx, "needs_input_grad", m.new(site, Sequence("tuple", None, Number("bool")), "needs"))
     before = m.mode
-    m.store.set(MODE, NO_GRAD)
+    m.store.set(MODE, (NO_GRAD if before & ~INFERENCE else 0) | (before & INFERENCE))
     setup = find_in_class(m, function.address, "setup_context")
     forward = find_in_class(m, function.address, "forward")
     result: Value = NONE

@@ -7,6 +7,7 @@ from gradvet.autograd.graph import MOST_DEEP, backward, held_tensors
 from gradvet.autograd.knowledge.frameworks import MODULE_MAKERS
 from gradvet.autograd.knowledge.lookup import load
 from gradvet.autograd.library import arrays, flags, layers, leaves
+from gradvet.autograd.library.distributions import make as make_distribution
 from gradvet.autograd.library.evidence import runs_backward
 from gradvet.autograd.library.operations import edit, made_in, perform, tensor_like
 from gradvet.autograd.library.optimizers import made, owned_by
@@ -27,7 +28,6 @@ from gradvet.autograd.memory.domain import (
 from gradvet.autograd.memory.values import (
     NONE,
     Const,
-    Distribution,
     External,
     Instance,
     Layer,
@@ -155,7 +155,7 @@ def _torch(m: Machine, name: str, call: Call) -> Value | None:
         and "transforms" not in name
         and "constraints" not in name
     ):
-        return m.new(call.node, Distribution(name, call.all_values()), short)
+        return make_distribution(m, name, call)
     return None
 
 

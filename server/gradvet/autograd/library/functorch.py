@@ -12,14 +12,18 @@ from gradvet.autograd.memory.domain import FLOAT, GRAD, MAYBE, NO, YES, Origin, 
 from gradvet.autograd.memory.values import (
     NONE,
     TRUE,
+    Bound,
     Const,
     Dict,
     External,
+    Function,
     Partial,
     Sequence,
     Tuple,
+    Union,
     Unknown,
     Value,
+    atoms,
     const,
 )
 from gradvet.autograd.python.calls import Call, call_value, unknown_call
@@ -60,19 +64,24 @@ def _derivative(m: Machine, name: str, call: Call) -> Value:
     ]
     before = m.mode
     m.store.set(MODE, GRAD)
-    with m.numbered(call.node, _NUMBERED):
-        value = call_value(m, function, call._replace(args=tuple(inner)))
+    there = _leaves_now(m)
+    value = _run(m, function, call._replace(args=tuple(inner)))
     m.store.set(MODE, before)
+    asks = MAYBE if _outer_leaves(m, value, there) else NO
     aux = (
         value.items[1]
         if given.get("has_aux") == TRUE and type(value) is Tuple and len(value.items) > 1
         else None
     )
-    made = tuple(_outside(m, args[at], call, f"derivative {at}", args) for at in asked if at < len(args))
+    made = tuple(
+        _outside(m, args[at], call, f"derivative {at}", args, asks, derived=True)
+        for at in asked
+        if at < len(args)
+    )
     result: Value = made[0] if len(made) == 1 else Tuple(made)
     if short == "grad_and_value":
         loss = value.items[0] if aux is not None else value
-        plain = _outside(m, loss, call, "value", args)
+        plain = _outside(m, loss, call, "value", args, asks)
         return Tuple((result, plain if aux is None else Tuple((plain, aux))))
     return result if aux is None else Tuple((result, aux))
 
@@ -119,17 +128,69 @@ def _mapped(m: Machine, value: Value, call: Call, tag: str, change: Callable[[Te
     return value
 
 
-def _outside(m: Machine, value: Value, call: Call, tag: str, given: list[Value]) -> Value:
-    """What comes out of a transform, in the structure of a value: it has a graph when what went in asks for one."""
+def _run(m: Machine, function: Value, call: Call) -> Value:
+    """Run the function of a transform, in a context of its own.
+
+    What it reads from outside still says that it requires grad, but nothing that is computed from it does.
+    """
+    inner = [atom.function if type(atom) is Bound else atom for atom in atoms(function)]
+    wraps = m.mode != GRAD or any(type(one) is not Function or _reads_tensors(m, one) for one in inner)
+    wraps = wraps or any(type(value) is Union and m.tensor(value) is None for value in call.args)
+    m.wrapped += wraps
+    with m.numbered(call.node, _NUMBERED):
+        value = call_value(m, function, call)
+    m.wrapped -= wraps
+    return value
+
+
+def _reads_tensors(m: Machine, function: Function) -> bool:
+    """Whether a function reads names from outside that may stand for tensors that require grad, or lead to some."""
+    info = m.info(function.node)
+    for name in info.loads - info.names:
+        scope = function.scope
+        while scope and (scope, name) not in m.cells:
+            scope = m.scope_parents.get(scope, 0)
+        value = m.cells.get((scope, name))
+        plain = value is None or type(value) in (External, Const)
+        if not plain and (m.tensor(value) is None or any(s.requires_grad & YES for _, s in m.tensors(value))):
+            return True
+    return False
+
+
+def _outer_leaves(m: Machine, value: Value, before: set[int]) -> bool:
+    """Whether a value comes from leaves that were there before the transform."""
+    return any(state.leaves & before for _, state in held_tensors(m, value))
+
+
+def _leaves_now(m: Machine) -> set[int]:
+    return {address for address in m.cells if type(address) is int}
+
+
+def _outside(
+    m: Machine,
+    value: Value,
+    call: Call,
+    tag: str,
+    given: list[Value],
+    asks: int = NO,
+    *,
+    derived: bool = False,
+) -> Value:
+    """What comes out of a transform, in the structure of a value: it has a graph when what went in asks for one.
+
+    `asks` is whether something else that went in does. A derivative of what is linear leads nowhere.
+    """
     operands = [Operand(f"arg{at}", ref, s) for at, v in enumerate(given) for ref, s in held_tensors(m, v)]
     asking = [o for o in operands if o.state.requires_grad & YES]
     truth = YES if any(o.state.requires_grad == YES for o in asking) else MAYBE if asking else NO
+    truth = YES if YES in (truth, asks) else MAYBE if MAYBE in (truth, asks) else NO
+    truth = MAYBE if derived and truth == YES else truth
 
     def made(state: Tensor) -> Tensor:
         address = m.address(call.node, f"out of {tag} {state.origin and id(state.origin.node)}")
         inputs = Inputs({}, tuple(operands), ())
         out = computed(m, call.node, address, "a transform", (), in_mode(m, truth), asking, inputs, FLOAT)
-        return out._replace(view=MAYBE, inference=made_in(m), origin=Origin(call.node, "a transform"))
+        return out._replace(view=MAYBE, inference=made_in(m) | NO, origin=Origin(call.node, "a transform"))
 
     return _mapped(m, value, call, tag, made)
 
@@ -147,10 +208,10 @@ def _vmap(m: Machine, name: str, call: Call) -> Value:
         for at, arg in enumerate(args)
     ]
     m.batched += 1
-    with m.numbered(call.node, _NUMBERED):
-        value = call_value(m, function, call._replace(args=tuple(inner)))
+    there = _leaves_now(m)
+    value = _run(m, function, call._replace(args=tuple(inner)))
     m.batched -= 1
-    return _outside(m, value, call, "vmap", list(args))
+    return _outside(m, value, call, "vmap", list(args), MAYBE if _outer_leaves(m, value, there) else NO)
 
 
 @handles("torch.func.vjp", "functorch.vjp")
@@ -159,9 +220,14 @@ def _vjp(m: Machine, name: str, call: Call) -> Value:
         return unknown_call(m, call, "a pullback")
     function, *primals = call.args
     inner = [_mapped(m, arg, call, f"inner {at}", lambda s: _inner(s, YES)) for at, arg in enumerate(primals)]
-    with m.numbered(call.node, _NUMBERED):
-        value = call_value(m, function, Call(call.node, tuple(inner)))
-    out = _outside(m, value, call, "vjp", primals)
+    there = _leaves_now(m)
+    before = m.mode
+    m.wrapped += before != GRAD
+    m.store.set(MODE, GRAD)
+    value = _run(m, function, Call(call.node, tuple(inner)))
+    m.store.set(MODE, before)
+    m.wrapped -= before != GRAD
+    out = _outside(m, value, call, "vjp", primals, MAYBE if _outer_leaves(m, value, there) else NO)
     return Tuple((out, Partial(External(f"{_MINE}pullback"), tuple(primals), ())))
 
 
@@ -169,7 +235,10 @@ def _vjp(m: Machine, name: str, call: Call) -> Value:
 def _pullback(m: Machine, name: str, call: Call) -> Value:
     *primals, cotangent = call.args
     return Tuple(
-        tuple(_outside(m, p, call, f"pullback {at}", [*primals, cotangent]) for at, p in enumerate(primals))
+        tuple(
+            _outside(m, p, call, f"pullback {at}", [*primals, cotangent], derived=True)
+            for at, p in enumerate(primals)
+        )
     )
 
 
@@ -179,8 +248,7 @@ def _jvp(m: Machine, name: str, call: Call) -> Value:
     if primals is None:
         return Tuple((unknown_call(m, call, "a value"), Unknown("a tangent")))
     inner = [_mapped(m, arg, call, f"inner {at}", lambda s: _inner(s, NO)) for at, arg in enumerate(primals)]
-    with m.numbered(call.node, _NUMBERED):
-        value = call_value(m, call.args[0], Call(call.node, tuple(inner)))
+    value = _run(m, call.args[0], Call(call.node, tuple(inner)))
     both = (_outside(m, value, call, f"jvp {part}", list(primals)) for part in ("value", "tangent"))
     return Tuple(tuple(both))
 
@@ -196,8 +264,7 @@ def _functional(m: Machine, name: str, call: Call) -> Value:
     inner = [_mapped(m, arg, call, f"inner {at}", _functional_input) for at, arg in enumerate(args)]
     before = m.mode
     m.store.set(MODE, GRAD)
-    with m.numbered(call.node, _NUMBERED):
-        call_value(m, function, Call(call.node, tuple(inner)))
+    _run(m, function, Call(call.node, tuple(inner)))
     m.store.set(MODE, before)
     creates = call.keywords.get("create_graph") == TRUE
     made = tuple(_outside(m, arg, call, f"of {at}", args if creates else []) for at, arg in enumerate(args))

@@ -17,6 +17,7 @@ from gradvet.autograd.library.operations import (
     in_mode,
     made_in,
     mutate,
+    operands_of,
     results,
 )
 from gradvet.autograd.library.tensors import set_requires_grad
@@ -438,7 +439,7 @@ def call_layer(m: Machine, ref: Ref, content: Layer, call: Call) -> Value:
         op = op.forms["inplace"]
         maker = m.site_of(ref.address)
         mutate(m, call.node, op, inputs, content.name.rpartition(".")[2], maker=maker)
-    elif "none" in op.forms:
+    elif op is known.train and "none" in op.forms:
         op = dropping(op, op, options.get("p"))
     truth, through = carried(op, inputs)
     value = results(m, call.node, op, inputs, content.name.rpartition(".")[2], "", (truth, through))
@@ -476,7 +477,7 @@ def opaque_forward(m: Machine, ref: Ref, trains: list[Operand], call: Call) -> V
     operands = list(trains)
     saved = NOTHING
     for at, value in enumerate(call.all_values()):
-        operands += [Operand(f"arg{at}", held, state) for held, state in held_tensors(m, value)]
+        operands += operands_of(m, f"arg{at}", value)
         if surely_asks(m, value):  # its gradient is computed from the weights
             saved = NOTHING.union(*(o.state.storage for o in trains if len(o.state.storage) == 1))
     through = [o for o in operands if o.state.requires_grad & YES]
@@ -718,8 +719,10 @@ def _state_dict(m: Machine, receiver: Value, call: Call) -> Value:
         if state is not None:
             address = m.address(call.node, f"state {name} {ref.address}")
             alias = Alias("state_dict", frozenset({ref.address}), call.node)
+            origin = Origin(call.node, "state_dict()")
             m.place(
-                address, Tensor(storage=state.storage, alias=alias, origin=Origin(call.node, "state_dict()"))
+                address,
+                Tensor(storage=state.storage, inference=state.inference, alias=alias, origin=origin),
             )
             parts.append((const(name), Ref(address)))
     rest = None if parts else Unknown("a tensor of a state_dict")

@@ -4,14 +4,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from gradvet.autograd.graph import (
-    backward,
-    backward_event,
-    held_tensors,
-    opaque_inputs,
-    unknown_cut,
-)
-from gradvet.autograd.knowledge.lookup import load
+from gradvet.autograd.graph import backward, backward_event, held_tensors, opaque_inputs, unknown_cut
 from gradvet.autograd.library import (
     arrays,
     custom_functions,
@@ -23,10 +16,11 @@ from gradvet.autograd.library import (
     tensors,
     workers,
 )
-from gradvet.autograd.library.operations import made_in, tensor_like
-from gradvet.autograd.library.tensors import MethodCall, combined
+from gradvet.autograd.library.distributions import call_distribution, samples
+from gradvet.autograd.library.operations import tensor_like
+from gradvet.autograd.library.tensors import MethodCall
 from gradvet.autograd.machine import Machine
-from gradvet.autograd.memory.domain import FLOAT, MAYBE, NOTHING, YES, Alias, Tensor
+from gradvet.autograd.memory.domain import FLOAT, YES, Alias, Tensor
 from gradvet.autograd.memory.values import (
     NESTED,
     NONE,
@@ -57,7 +51,6 @@ from gradvet.autograd.memory.values import (
     Unknown,
     Value,
     const,
-    join,
     join_all,
 )
 from gradvet.autograd.python import contexts
@@ -72,7 +65,7 @@ from gradvet.autograd.python.calls import (
     make_base,
     unknown_call,
 )
-from gradvet.autograd.python.objects import CONTENT, default_item, element_of, set_item
+from gradvet.autograd.python.objects import CONTENT, default_item, element_of, set_item, view_of_dict
 from gradvet.autograd.python.operators import LONGEST_TEXT, extend, grow
 
 
@@ -172,7 +165,7 @@ def _sequence(m: Machine, ref: Ref, content: Sequence, name: str, call: Call) ->
             return NONE
         case "insert":
             if len(args) > 1:
-                grow(m, ref, [args[1]], call.node, known=args[0] == const(0), front=True)
+                _insert(m, ref, content, args[0], args[1], call)
             return NONE
         case "extend" | "update" | "extendleft":
             if args:
@@ -185,9 +178,16 @@ def _sequence(m: Machine, ref: Ref, content: Sequence, name: str, call: Call) ->
             return NONE
         case "copy" | "union" | "intersection" | "difference":
             return m.new(call.node, content)
-        case "remove" | "discard" | "sort" | "reverse" | "close":
-            if content.items is not None:
-                m.update(ref, lambda c: c._replace(items=None, rest=c.element) if type(c) is Sequence else c)
+        case "sort" | "reverse":
+            m.update(ref, lambda c: ordered_anew(c, name) if type(c) is Sequence else c)
+            return NONE
+        case "remove" | "discard" | "close":
+            m.update(
+                ref,
+                lambda c: (
+                    c._replace(items=None, rest=c.element, nonempty=False) if type(c) is Sequence else c
+                ),
+            )
             return NONE
         case "index" | "count" | "__len__":
             return Number("int")
@@ -196,6 +196,25 @@ def _sequence(m: Machine, ref: Ref, content: Sequence, name: str, call: Call) ->
         case "split":
             return m.new(call.node, Sequence("list", None, Text()))
     return unknown_call(m, call, f"the result of `{name}`")
+
+
+def ordered_anew(content: Sequence, how: str) -> Sequence:
+    """The same elements backwards, or sorted: then each may be at any place."""
+    if content.items is None or (content.rest is not None and how == "reverse"):
+        return content
+    if how == "reverse":
+        return content._replace(items=content.items[::-1])
+    return content._replace(items=tuple(content.element for _ in content.items))
+
+
+def _insert(m: Machine, ref: Ref, content: Sequence, at: Value, new: Value, call: Call) -> None:
+    items = content.items
+    if type(at) is Const and at.kind == "int" and items is not None and content.rest is None and at.value:
+        here = all(ref.address in loop.allocs for loop in m.loops) and not ref.address & 1
+        if here and content.most is None:
+            m.store.set(ref.address, content._replace(items=(*items[: at.value], new, *items[at.value :])))
+            return
+    grow(m, ref, [new], call.node, known=at == const(0), front=True)
 
 
 def _pop(m: Machine, ref: Ref, content: Sequence, name: str, args: tuple[Value, ...], call: Call) -> Value:
@@ -225,18 +244,8 @@ def _dict(m: Machine, ref: Ref, content: Dict, name: str, call: Call) -> Value:
     match name:
         case "get" | "pop" | "setdefault":
             return _dict_get(m, ref, content, name, call)
-        case "items":
-            if content.rest is None:
-                pairs = tuple(Tuple((key, value)) for key, value in content.items)
-                kind = "members" if content.kind == "state_dict" else "list"
-                return m.new(call.node, Sequence(kind, pairs))
-            keys = join_all([*(key for key, _ in content.items), content.keys or Text()])
-            return m.new(call.node, Sequence("list", None, Tuple((keys, content.element))))
-        case "values":
-            if content.rest is None:
-                kind = "members" if content.kind == "state_dict" else "list"
-                return m.new(call.node, Sequence(kind, tuple(value for _, value in content.items)))
-            return m.new(call.node, Sequence("list", None, content.element))
+        case "items" | "values":
+            return m.new(call.node, view_of_dict(content, name)._replace(of=ref))
         case "keys":
             if content.rest is None:
                 return m.new(call.node, Sequence("list", tuple(key for key, _ in content.items)))
@@ -274,7 +283,8 @@ def _dict_get(m: Machine, ref: Ref, content: Dict, name: str, call: Call) -> Val
         return found
     fallback = given if given is not None else default_item(m, ref, content, call.node) or NONE
     if name == "setdefault":
-        set_item(m, ref, key, fallback if found is None else join(found, fallback), call.node)
+        possible = [v for v in (found, content.rest, fallback) if v is not None]
+        set_item(m, ref, key, join_all(possible), call.node)
         kept = m.cells.get(ref.address)
         inside = (
             kept.get(key) if type(kept) is Dict and type(key) is Const else getattr(kept, "element", None)
@@ -432,45 +442,6 @@ def _array(m: Machine, ref: Ref, content: Array, name: str, call: Call) -> Value
     return arrays.fresh(m, call.node, content.cuts, name)
 
 
-def _samples(m: Machine, call: Call) -> frozenset[int]:
-    """The cuts of samples that a call is given."""
-    cuts = [state.cuts for value in call.all_values() for _, state in m.tensors(value) if state.cuts]
-    return frozenset(c for c in frozenset[int]().union(*cuts) if m.cuts[c].kind == "sample")
-
-
-def _distribution(m: Machine, ref: Ref, content: Distribution, name: str, call: Call) -> Value:
-    known = load().distribution(content.name)
-    result = known.results.get(name) if known is not None else None
-    inputs = list(content.inputs)
-    if name in ("sample", "sample_n"):
-        cuts = NOTHING
-        for value in inputs:
-            for _, state in held_tensors(m, value):
-                cuts |= state.cuts
-                if state.requires_grad & YES:
-                    number = m.cut("sample", "sample()", call.node, state.leaves, state.nodes, cuts)
-                    m.cuts[number].form = "rsample" if known is not None and known.has_rsample else ""
-                    cuts |= {number}
-        integer = known is not None and known.sample_dtype != "float"
-        made = tensor_like(
-            m, call.node, "sample()", dtype=2 if integer else FLOAT, view=MAYBE, inference=made_in(m)
-        )
-        m.update(made, lambda t: t._replace(cuts=cuts))
-        return made
-    if name in ("log_prob", "cdf", "icdf", "rsample", "entropy", "perplexity"):
-        given = [*inputs, *call.args] if name in ("log_prob", "cdf", "icdf") else inputs
-        if name == "log_prob" and m.judge is not None:
-            m.judge.cut_notes.scored |= _samples(m, call)
-        made = combined(m, call.node, f"{name}()", given)
-        m.update(made, lambda t: t._replace(view=MAYBE) if type(t) is Tensor else t)
-        return made
-    if name == "expand":
-        return ref
-    if result == "no grad":
-        return tensor_like(m, call.node, name, view=MAYBE)
-    return m.unknown(call.node, f"the result of `{name}`", (ref, *call.args), "call")
-
-
 _PURE = frozenset(
     {
         "find",
@@ -568,7 +539,7 @@ _BY_CONTENT: dict[type, Callable[[Machine, Ref, Any, str, Call], Value]] = {
     Dict: _dict,
     Opaque: _opaque,
     Array: _array,
-    Distribution: _distribution,
+    Distribution: call_distribution,
     Optimizer: optimizers.call_method,
     Pool: workers.call_method,
     Instance: _instance,
@@ -585,7 +556,7 @@ def call_object(m: Machine, ref: Ref, call: Call) -> Value:
     content = m.cells.get(ref.address)
     if m.judge is not None and type(content) in (Layer, Instance):
         m.judge.called_under(m.mode_place(), ref, call.node)
-        m.judge.cut_notes.fed |= _samples(m, call)
+        m.judge.cut_notes.fed |= samples(m, call)
     match content:
         case Layer():
             value = hooks.around(m, ref, call, lambda given: layers.call_layer(m, ref, content, given))

@@ -61,7 +61,7 @@ from gradvet.autograd.memory.values import (
     join_all,
 )
 
-_TRUTH = {"always": YES, "maybe": MAYBE, "never": NO}
+TRUTH = {"always": YES, "maybe": MAYBE, "never": NO}
 MOST_ORIGINS = 4
 _DTYPES = {"float": FLOAT, "complex": FLOAT, "int": INTEGER, "bool": INTEGER, "maybe": FLOAT | INTEGER}
 _INTEGER_TYPES = frozenset(
@@ -111,20 +111,14 @@ def bind(m: Machine, site: ast.AST, op: Op, args: tuple[Value, ...], keywords: d
     unknown: list[Value] = []
     asking = False
     for name, value in arguments.items():
-        state = m.tensor(value)
-        if state is not None:
-            operands.append(Operand(name, value, state))
-            continue
         kind = type(value)
         if kind in (Const, Number, Text, External):
             continue
         if kind is Method:
             forgotten.used(m, value, site)
-        held = held_tensors(m, value)
-        if any(state.requires_grad & YES for _, state in held) and not surely_asks(m, value):
-            held = [(ref, state._replace(requires_grad=state.requires_grad | NO)) for ref, state in held]
-        operands += [Operand(name, ref, state) for ref, state in held]
-        if not held or kind is Union:
+        held = operands_of(m, name, value)
+        operands += held
+        if not held or (kind is Union and m.tensor(value) is None):
             found = [
                 atom
                 for atom in _leaves_of(m, value)
@@ -151,6 +145,17 @@ def _spoken(op: Op, word: str) -> str:
     named = {name for names in op.params for name in names.lstrip("*").split("|")}
     other = _NUMPY_WORDS.get(word, word)
     return other if word not in named and other in named else word
+
+
+def operands_of(m: Machine, name: str, value: Value) -> list[Operand]:
+    """The tensors of an argument. Of what is only one of several alternatives, none must require grad."""
+    state = m.tensor(value)
+    if state is not None:
+        return [Operand(name, value, state)]
+    held = held_tensors(m, value)
+    if any(state.requires_grad & YES for _, state in held) and not surely_asks(m, value):
+        held = [(ref, state._replace(requires_grad=state.requires_grad | NO)) for ref, state in held]
+    return [Operand(name, ref, state) for ref, state in held]
 
 
 def _leaves_of(m: Machine, value: Value) -> list[Value]:
@@ -199,6 +204,8 @@ def perform(
     target: ast.expr | None = None,
 ) -> Value:
     """Run an op: its effects, and the value it gives."""
+    if "out" in keywords and held_tensors(m, keywords["out"]):
+        return _into(m, site, op, args, keywords, name)
     inputs = bind(m, site, op, args, keywords)
     if op.forms:
         chosen = op.form({p: argument_kind(m, v) for p, v in inputs.arguments.items()})
@@ -221,6 +228,17 @@ def dropping(op: Op, chosen: Op, p: Value | None) -> Op:
     if chosen is not op:
         return chosen
     return op._replace(out=tuple(out._replace(same="never") for out in op.out))
+
+
+def _into(
+    m: Machine, site: ast.AST, op: Op, args: tuple[Value, ...], keywords: dict[str, Value], name: str
+) -> Value:
+    """`out=`: the result is written into a tensor that is there, which is what the call gives."""
+    out = keywords["out"]
+    inputs = bind(m, site, op, args, {word: value for word, value in keywords.items() if word != "out"})
+    for part in out.items if type(out) is Tuple else (out,):
+        edit(m, site, part, name or op.name, inputs.operands, fn=op.out[0].fn if op.out else ())
+    return out
 
 
 def mutate(
@@ -405,8 +423,10 @@ def _output(
 ) -> Value:
     out = op.out[at]
     shared = [o for o in inputs.operands if o.parameter in out.of] or list(inputs.operands[:1])
-    if out.same == "always" and shared:
-        return shared[0].value
+    if out.same == "always":
+        given = [value for parameter, value in inputs.arguments.items() if parameter in out.of]
+        if shared or given:
+            return shared[0].value if shared else given[0]
     truth, through = found
     dtype = dtype_of(op, out, inputs)
     if truth == YES and out.dtype in ("same", "promote"):
@@ -418,6 +438,10 @@ def _output(
             truth = YES if any(o.state.requires_grad == YES for o in through) else truth
         granted = truth | NO if dtype & INTEGER and truth & YES else truth
     granted = in_mode(m, granted)
+    if granted & YES and inputs.operands and all(o.state.inference & YES for o in inputs.operands):
+        granted |= (
+            NO  # whether autograd sees what is done to inference tensors depends on what comes with them
+        )
     if op.no_grad_inside:
         granted = NO
     address = places[out.at]
@@ -425,10 +449,13 @@ def _output(
         granted = YES
     state = computed(m, site, address, words, out.fn, granted, through, inputs, dtype, op, out, places=places)
     if out.view != "never" and shared:
-        state = _as_view(m, state, shared[0].state, out, words, site)
+        state = _as_view(m, state, shared[0], out, words, site)
     elif out.share != "never" and shared:
         state = state._replace(storage=state.storage | shared[0].state.storage)
-    if out.inner != "never" and state.view == NO and state.inference != YES:
+    if out.view != "never" and not shared and inputs.unknown:
+        state = state._replace(view=MAYBE)
+    strange = m.mode & ~INFERENCE and any(o.state.inference & YES for o in inputs.operands)
+    if (out.inner != "never" or strange) and state.view == NO and state.inference != YES:
         state = state._replace(view=MAYBE)  # which path inside was taken depends on more than was measured
     m.place(address, state)
     ref = Ref(address)
@@ -503,10 +530,12 @@ def computed(
     _from_unknown(m, address, inputs)
     names: frozenset[str | None] = frozenset(fn) or frozenset({ANY_FN})
     unrecorded.used(m, site, op, tuple((o.parameter, o.state) for o in inputs.operands))
-    saved, keeps = _saved(m, places or {"0": address}, op, inputs)
+    saved, keeps, higher = _saved(m, places or {"0": address}, op, inputs)
     saved |= also_saved
     known = not inputs.unknown
-    add_node(m, address, words, site, [o.state for o in through], saved, keeps, all_known=known)
+    add_node(
+        m, address, words, site, [o.state for o in through], saved, keeps, all_known=known, higher=higher
+    )
     if not known:
         m.store.set(unknown_key(address), Tuple(inputs.unknown))
     if address in m.expected:
@@ -603,14 +632,15 @@ def changed_storage(m: Machine, storage: int, *, certain: bool) -> None:
     m.store.set(version_key(storage), Const("int", version + 1) if known else Number("int"))
 
 
-def _saved(m: Machine, places: Places, op: Op | None, inputs: Inputs) -> tuple[frozenset[int], int]:
-    """The storages that this op keeps for backward, and whether it keeps anything.
+def _saved(m: Machine, places: Places, op: Op | None, inputs: Inputs) -> tuple[frozenset[int], int, bool]:
+    """The storages that this op keeps for backward, whether it keeps anything, and surely what requires grad.
 
     `places` are the storages of its outputs, by their place: `max(dim)` keeps its indices and not its values.
     """
     if op is None:
-        return frozenset(), YES
+        return frozenset(), YES, False
     saved: set[int] = set()
+    higher = False
     may_ask = [o for o in inputs.operands if o.state.requires_grad & YES]
     asking = {o.parameter for o in may_ask if o.state.requires_grad == YES}
     if len(may_ask) == 1 and not inputs.unknown:
@@ -625,9 +655,11 @@ def _saved(m: Machine, places: Places, op: Op | None, inputs: Inputs) -> tuple[f
                 named = operand.parameter == entry.operand and not operand.bias
                 if named and len(operand.state.storage) == 1:
                     saved |= operand.state.storage
+                higher = higher or (named and operand.state.requires_grad == YES)
     saved |= {places[entry.operand] for entry in op.saves_out if holds(entry) and entry.operand in places}
+    higher = higher or any(holds(entry) for entry in op.saves_out)
     keeps = {"raises": YES, "fine": NO}.get(op.twice, MAYBE)
-    return frozenset(saved), YES if saved else keeps
+    return frozenset(saved), YES if saved else keeps, higher
 
 
 def _view_made(m: Machine, base: Tensor, out: Output) -> int:
@@ -645,9 +677,10 @@ def _view_made(m: Machine, base: Tensor, out: Output) -> int:
     return own if base.made_as == ORDINARY else own | base.made_as & ~EXPANDED
 
 
-def _as_view(m: Machine, state: Tensor, base: Tensor, out: Output, words: str, site: ast.AST) -> Tensor:
+def _as_view(m: Machine, state: Tensor, source: Operand, out: Output, words: str, site: ast.AST) -> Tensor:
     """The state of an output that is, or may be, a view of a tensor."""
-    view = _TRUTH[out.view]
+    base = source.state
+    view = TRUTH[out.view]
     unrecorded.view_made(m, site)
     storage = base.storage if out.share == "always" or view == YES else base.storage | state.storage
     if base.inference & YES and view & YES:
@@ -658,13 +691,17 @@ def _as_view(m: Machine, state: Tensor, base: Tensor, out: Output, words: str, s
         view |= NO
     sure = out.share == "always" or out.view == "always"
     inference = base.inference if sure else state.inference | base.inference
-    state = state._replace(storage=storage, view=view, alias=base.alias, inference=inference)
+    bases = bases_of(m, source.value) if view & YES else NOTHING
+    state = state._replace(storage=storage, view=view, alias=base.alias, inference=inference, base=bases)
     if m.mode & GRAD or base.requires_grad == NO or out.grad == "never":
         return state
+    if base.inference == YES:
+        return state  # what is a view of an inference tensor is no view to autograd
     # Outside grad mode a view still says what its base says, and leads nowhere.
-    plain = NO if view == YES else NO | base.requires_grad
+    asks = asked_by_bases(m, bases) or base.requires_grad
+    plain = NO if view == YES else NO | asks
     return state._replace(
-        requires_grad=base.requires_grad if out.view == "always" else plain,
+        requires_grad=asks if out.view == "always" else plain,
         is_leaf=YES,
         grad_fn=NO_FN,
         nodes=NOTHING,
@@ -733,19 +770,16 @@ def edit(
     if before.alias is None or before.alias.kind == "detach":  # the others have version counters of their own
         for storage in before.storage:
             changed_storage(m, storage, certain=len(before.storage) == 1)
-    asks = [
-        o
-        for o in others
-        if o.state.requires_grad & YES and o.state.dtype != INTEGER and o.state.leaves | o.state.nodes
-    ]
+    asks = [o for o in others if o.state.requires_grad & YES and o.state.dtype != INTEGER]
     if op is not None:
         asks = [o for o in asks if o.parameter in op.grad_from]
     open_ = bool(unknown) and bool(m.mode & GRAD) and (op is None or bool(op.grad_from))
     if before.dtype == INTEGER or not (asks or before.requires_grad & YES or open_):
         _take_cuts(m, site, target_value, before, words, others)
+        changed_unseen(m, target_value, before)
         return
     if not m.mode & GRAD:
-        changed_unseen(m, target_value)
+        changed_unseen(m, target_value, before)
         return
     address = m.address(site, f"edit{tag}")
     certain = any(o.state.requires_grad == YES for o in asks) or before.requires_grad == YES
@@ -759,8 +793,9 @@ def edit(
         assumes |= operand.state.assumes
     names: frozenset[str | None] = frozenset(fn) or frozenset({ANY_FN})
     own = Operand(parameter, target_value, before)
-    saved, keeps = _saved(m, _own_places(before, op), op, Inputs({}, (own, *others), ()))
-    add_node(m, address, words, site, [before, *(o.state for o in asks)], saved, keeps, all_known=not unknown)
+    saved, keeps, higher = _saved(m, _own_places(before, op), op, Inputs({}, (own, *others), ()))
+    made_by = [before, *(o.state for o in asks)]
+    add_node(m, address, words, site, made_by, saved, keeps, all_known=not unknown, higher=higher)
     if unknown:
         m.store.set(unknown_key(address), Tuple(unknown))
     if m.judge is not None:
@@ -785,10 +820,12 @@ def edit(
             dead=_dead(m, words, Inputs({}, (Operand("self", target_value, before), *others), ())),
         )
 
+    bases = bases_of(m, target_value)
+    changed_unseen(m, target_value, before)  # views of other bases on the same storage
     if before.view & YES:
         names = frozenset({ANY_FN})  # the view is made again from its base
     m.update(target_value, change)
-    _reach_aliases(m, before, _all_refs(target_value), change)
+    _reach_aliases(m, target_value, before, bases, change)
 
 
 _ELEMENTWISE = frozenset({
@@ -812,61 +849,81 @@ def leaf_behind(m: Machine, state: Tensor) -> Tensor | None:
     """The leaf that requires grad and is this tensor, or the base of which it is a view; None if it may be neither."""
     if state.is_leaf == YES and state.view == NO:
         return state if state.alias is None else None
-    if state.view != YES:
+    if state.view != YES or not state.base:
         return None
-    bases = {
-        place: other
-        for address, other in tracked_together(m, state)
-        if other.view == NO and other.is_leaf == YES and other.requires_grad == YES
-        for place in (other.storage if len(other.storage) == 1 and address in state.leaves else ())
-    }
-    known = state.storage and bases.keys() == state.storage and len(state.leaves) == len(bases)
-    return bases[min(bases)] if known else None
+    bases = [m.cells.get(address) for address in sorted(state.base)]
+    leaves = [base for base in bases if type(base) is Tensor and base.requires_grad == base.is_leaf == YES]
+    return leaves[0] if len(leaves) == len(bases) else None
 
 
-def changed_unseen(m: Machine, value: Value) -> None:
-    """After a change outside grad mode, a view's grad_fn is made again from its base when next asked for."""
+def changed_unseen(m: Machine, value: Value, before: Tensor | None = None) -> None:
+    """After a change that autograd does not record, the grad_fn of a view is made again when it is next asked for.
 
-    def again(content: object) -> object:
-        if type(content) is Tensor and content.view & YES and content.requires_grad & YES:
-            return content._replace(grad_fn=content.grad_fn | {ANY_FN})
-        return content
-
-    m.update(value, again)
-    state = m.tensor(value)
-    if state is None or not state.requires_grad & YES:
+    So is that of all views which count their versions together with what was changed.
+    """
+    if before is not None and not counts_with_source(before):
         return
-    for address, other in tracked_together(m, state):
-        if other.view & YES:
-            m.store.set(address, again(other))
+    storage = frozenset[int]().union(*(state.storage for _, state in m.tensors(value)))
+    m.charge(len(m.cells) // 2)
+    for address, other in list(m.cells.items()):
+        if type(other) is not Tensor or not other.storage & storage:
+            continue
+        if other.view & YES and other.requires_grad & YES and counts_with_source(other):
+            m.store.set(address, made_again(other))
 
 
-def tracked_together(m: Machine, state: Tensor) -> list[tuple[int, Tensor]]:
-    """The tensors, by address, that may share this one's storage within what autograd tracks as one base."""
+def counts_with_source(state: Tensor) -> bool:
+    """Whether a tensor counts its versions together with what it was taken from; `.data` and arrays do not."""
+    return state.alias is None or state.alias.kind == "detach"
+
+
+def made_again(view: Tensor) -> Tensor:
+    """A view whose grad_fn may be made again from its base; one that had none as a leaf may have one then."""
+    return view._replace(is_leaf=view.is_leaf | NO, grad_fn=view.grad_fn | {ANY_FN})
+
+
+def bases_of(m: Machine, value: Value) -> frozenset[int]:
+    """What a view of this value is a view of: of a view its base, of another tensor that tensor."""
+    found = NOTHING
+    for ref, state in m.tensors(value):
+        if state.view & YES:
+            found |= state.base
+        if state.view & NO or not state.base:
+            found |= {ref.address}
+    return found
+
+
+def asked_by_bases(m: Machine, bases: frozenset[int]) -> int:
+    """Whether what a view may be a view of requires grad; nothing when none of it is known."""
+    found = 0
+    for address in bases:
+        base = m.cells.get(address)
+        found |= base.requires_grad if type(base) is Tensor else 0
+    return found
+
+
+def tracked_together(m: Machine, bases: frozenset[int]) -> list[tuple[int, Tensor]]:
+    """The tensors, by address, that are these bases or may be views of them."""
     m.charge(len(m.cells) // 2)
     return [
         (address, other)
         for address, other in m.cells.items()
-        if type(other) is Tensor
-        and other.alias is state.alias
-        and other.storage & state.storage
-        and type(address) is int
+        if type(other) is Tensor and type(address) is int and (address in bases or other.base & bases)
     ]
 
 
 def _reach_aliases(
-    m: Machine, before: Tensor, done: tuple[Ref, ...], change: Callable[[object], object]
+    m: Machine, target: Value, before: Tensor, bases: frozenset[int], change: Callable[[object], object]
 ) -> None:
     """What autograd tracks as the base, or as another view, of a tensor that was changed gets its graph too."""
-    for address, other in tracked_together(m, before):
+    done = _all_refs(target)
+    for address, other in tracked_together(m, bases):
         if Ref(address) in done:
             continue
-        # What `.detach()` gave is the base of its own views, in storage that another tensor made.
-        is_base = address in before.storage or (before.alias is not None and other.view == NO)
-        if not is_base and not other.view & YES:
-            continue
         m.charge(20)
-        certain = len(other.storage) == 1 and len(before.storage) == 1 and (is_base or other.view == YES)
+        is_base = address in bases
+        certain = len(bases) == 1 and (is_base or (other.view == YES and len(other.base) == 1))
+        certain = certain and (len(done) == 1 and (before.view == YES or not is_base))
         made = change(other)
         if type(made) is Tensor:
             made = made._replace(grad_fn=made.grad_fn | frozenset({ANY_FN}), dead=other.dead)

@@ -11,10 +11,13 @@ from gradvet.autograd.library import flags, forgotten, hooks
 from gradvet.autograd.library.operations import Inputs as OpInputs
 from gradvet.autograd.library.operations import (
     Operand,
+    asked_by_bases,
     computed,
     edit,
     in_mode,
+    made_again,
     made_in,
+    operands_of,
     perform,
     scalar_cuts,
     tensor_like,
@@ -23,9 +26,9 @@ from gradvet.autograd.library.operations import (
 )
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import (
-    ANY_FN,
     FLOAT,
     GRAD,
+    INFERENCE,
     INTEGER,
     MAYBE,
     NO,
@@ -35,6 +38,7 @@ from gradvet.autograd.memory.domain import (
     Alias,
     Origin,
     Tensor,
+    join_tensors,
 )
 from gradvet.autograd.memory.values import (
     FALSE,
@@ -43,7 +47,6 @@ from gradvet.autograd.memory.values import (
     TRUE,
     Array,
     Const,
-    Distribution,
     Each,
     Method,
     Number,
@@ -176,6 +179,13 @@ def _with_storage(content: object, storage: frozenset[int]) -> object:
     return content._replace(storage=storage) if type(content) is Tensor else content
 
 
+def _with_data(content: object, source: Tensor) -> object:
+    """A tensor with the values of another; whether it is an inference tensor goes with them."""
+    if type(content) is not Tensor:
+        return content
+    return content._replace(storage=source.storage, inference=source.inference)
+
+
 def _own_storage(m: Machine, ref: Ref) -> None:
     m.update(ref, partial(_with_storage, storage=frozenset({ref.address})))
 
@@ -188,9 +198,9 @@ def set_attribute(m: Machine, value: Value, name: str, new: Value, node: ast.AST
         state = m.tensor(value)
         if state is not None and m.judge is not None:
             m.judge.data_assigned(node, value, state)
-        for _, source in m.tensors(new):
-            shared = source.storage
-            m.update(value, partial(_with_storage, storage=shared))
+        source = m.tensor(new)
+        if source is not None:
+            m.update(value, partial(_with_data, source=source))
     elif name == "grad":
         for ref, _ in m.tensors(value):
             certain = type(value) is Each or (type(value) is Ref and not ref.address & 1)
@@ -223,6 +233,8 @@ def set_requires_grad(m: Machine, value: Value, flag: Value, node: ast.AST) -> N
         def change(t: object, leaves: frozenset[int] = leaves, forced: frozenset[int] = forced) -> object:
             if type(t) is not Tensor:
                 return t
+            if wanted == YES and t.is_leaf == MAYBE:  # what is no leaf stays as it is
+                return t._replace(requires_grad=YES, leaves=t.leaves | leaves, dtype=FLOAT)
             if wanted == YES:
                 return t._replace(
                     cuts=t.cuts | forced,
@@ -237,13 +249,18 @@ def set_requires_grad(m: Machine, value: Value, flag: Value, node: ast.AST) -> N
                     origin=t.origin or Origin(node, "requires_grad_()"),
                 )
             if wanted == NO:
-                return t._replace(requires_grad=NO, leaves=NOTHING, assumes=frozenset())
+                of_base = (
+                    asked_by_bases(m, t.base) if t.view & YES else 0
+                )  # a view asks as long as its base does
+                of_base = t.requires_grad & (of_base | NO if t.view & NO else of_base)
+                return t._replace(requires_grad=of_base or NO, leaves=NOTHING, assumes=frozenset())
             return t._replace(requires_grad=t.requires_grad | MAYBE, leaves=t.leaves | leaves)
 
         target: Value = Each((ref,)) if type(value) is Each else value
         m.update(target, change)
-        if wanted & YES and state.requires_grad == NO and ref.address in state.storage:
-            _ask_of_views(m, ref, state, wanted, leaves)
+        if wanted & NO or state.requires_grad & NO:
+            certain = type(value) is Each or m.only(value) == ref.address
+            _ask_of_views(m, ref, state, wanted, leaves, certain=certain)
 
 
 def made_leaf(m: Machine, site: ast.AST, ref: Ref, state: Tensor) -> frozenset[int]:
@@ -258,16 +275,23 @@ def made_leaf(m: Machine, site: ast.AST, ref: Ref, state: Tensor) -> frozenset[i
     return frozenset({number})
 
 
-def _ask_of_views(m: Machine, base: Ref, state: Tensor, wanted: int, leaves: frozenset[int]) -> None:
-    """A view taken before `base.requires_grad_()` requires grad from then on, and is a leaf all the same."""
-    for address, other in tracked_together(m, state):
-        if address == base.address or not other.view & YES or base.address not in other.storage:
+def _ask_of_views(
+    m: Machine, base: Ref, state: Tensor, wanted: int, leaves: frozenset[int], *, certain: bool
+) -> None:
+    """A view that has no grad_fn requires grad when its base does, and is a leaf all the same."""
+    for address, other in tracked_together(m, frozenset({base.address})):
+        if address == base.address or not other.is_leaf & YES:
             continue
-        certain = wanted == YES == other.view and len(other.storage) == 1 and not address & 1
-        asked = YES if certain else other.requires_grad | MAYBE
-        now = other._replace(requires_grad=asked, leaves=other.leaves | leaves)
-        if version_of(m, base.address) != 0:  # changed since: its grad_fn is then made anew from the base
-            now = now._replace(is_leaf=now.is_leaf | NO, grad_fn=now.grad_fn | {ANY_FN})
+        if address in other.leaves:
+            continue  # it was asked by itself
+        surely = certain and wanted != MAYBE and other.view == YES == other.is_leaf
+        surely = surely and len(other.base) == 1 and not address & 1
+        now = other._replace(
+            requires_grad=wanted if surely else other.requires_grad | wanted,
+            leaves=(NOTHING if surely else other.leaves) | leaves,
+        )
+        if any(version_of(m, place) != 0 for place in state.storage | other.storage):
+            now = made_again(now)  # changed since: its grad_fn comes anew from the base
         m.store.set(address, now)
 
 
@@ -277,7 +301,8 @@ def _ask_of_views(m: Machine, base: Ref, state: Tensor, wanted: int, leaves: fro
 def _index_form(m: Machine, key: Value, node: ast.expr | None) -> str:
     """Which of torch's ways of indexing a key selects; empty when that is not known.
 
-    Of several indices the last that does something makes the result: a bare `:` and `...` do nothing.
+    Of several indices the last that does something makes the result: a bare `:` and `...` do nothing, and
+    neither does a slice that takes all there is.
     """
     kind = type(key)
     if kind is Slice:
@@ -303,7 +328,9 @@ def _index_form(m: Machine, key: Value, node: ast.expr | None) -> str:
             if form in forms:
                 return "index_tensor"
         acting = [f for f, at in zip(forms, nodes) if f != "ellipsis" and not _is_bare_slice(at)]
-        return acting[-1] if acting else "slice"
+        if not acting:
+            return "ellipsis"
+        return "tuple_slice" if acting[-1] == "slice" else acting[-1]  # which may do nothing as well
     if m.tensor(key) is not None or type(m.cells.get(getattr(key, "address", -1))) in (Sequence, Array):
         return "index_tensor"
     return ""
@@ -481,6 +508,8 @@ def _detach(m: Machine, receiver: Value, state: Tensor, call: MethodCall) -> Val
 
 @method("detach_")
 def _detach_in_place(m: Machine, receiver: Value, state: Tensor, call: MethodCall) -> Value:
+    if m.mode == INFERENCE and state.inference == NO:
+        return receiver  # torch leaves it as it was
     if state.view == YES and m.judge is not None:
         m.judge.walks.view_changed(call.node, state, call.receiver_node, "detach_()")
     cuts = state.cuts
@@ -490,11 +519,15 @@ def _detach_in_place(m: Machine, receiver: Value, state: Tensor, call: MethodCal
     def change(t: object) -> object:
         if type(t) is not Tensor:
             return t
-        return t._replace(
+        made = t._replace(
             requires_grad=NO, is_leaf=YES, grad_fn=NO_FN, nodes=NOTHING, leaves=NOTHING, cuts=cuts
         )
+        return join_tensors(t, made) if m.mode & INFERENCE and t.inference & NO else made
 
     m.update(receiver, change)
+    for ref, before in m.tensors(receiver):
+        certain = m.only(receiver) == ref.address and m.mode != INFERENCE
+        _ask_of_views(m, ref, before, NO, NOTHING, certain=certain)
     return receiver
 
 
@@ -729,8 +762,8 @@ def combined(
     operands: list[Operand] = []
     unknown: list[Value] = []
     for at, value in enumerate(inputs):
-        held = held_tensors(m, value)
-        operands += [Operand(f"arg{at}", ref, state) for ref, state in held]
+        held = operands_of(m, f"arg{at}", value)
+        operands += held
         if not held and _is_unknown(m, value):
             unknown.append(value)
     through = [o for o in operands if o.state.requires_grad & YES and o.state.dtype & FLOAT]
@@ -740,24 +773,3 @@ def combined(
     state = computed(m, site, address, words, fn, in_mode(m, truth), through, given, FLOAT, op)
     m.place(address, state)
     return Ref(address)
-
-
-def distribution_property(m: Machine, ref: Ref, content: Distribution, name: str, node: ast.AST) -> Value:
-    """mean, stddev, logits, probs, … of a distribution."""
-    if name in ("has_rsample", "has_enumerate_support"):
-        return Number("bool")
-    if name in ("batch_shape", "event_shape"):
-        return m.sizes
-    known = load().distribution(content.name)
-    result = known.results.get(name) if known is not None else None
-    if result == "no grad":
-        return tensor_like(m, node, name, view=MAYBE)
-    made = combined(m, node, name, list(content.inputs))
-    m.update(made, _may_be_parameter)  # `Normal.mean` is the very `loc` that it was given
-    return made
-
-
-def _may_be_parameter(content: object) -> object:
-    if type(content) is not Tensor or content.requires_grad == NO:
-        return content._replace(view=MAYBE) if type(content) is Tensor else content
-    return content._replace(is_leaf=MAYBE, grad_fn=frozenset({ANY_FN, None}), view=MAYBE)

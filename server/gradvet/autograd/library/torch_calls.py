@@ -8,6 +8,7 @@ from gradvet.autograd.graph import (
     backward_event,
     free,
     held_tensors,
+    leads_to,
     passed_by,
     saves_graph,
     surely_asks,
@@ -15,6 +16,7 @@ from gradvet.autograd.graph import (
 )
 from gradvet.autograd.knowledge.lookup import load
 from gradvet.autograd.library.arrays import array_in
+from gradvet.autograd.library.distributions import inputs_of
 from gradvet.autograd.library.externals import handles
 from gradvet.autograd.library.operations import made_in, perform, tensor_like
 from gradvet.autograd.library.optimizers import make_scaler
@@ -64,7 +66,7 @@ from gradvet.autograd.memory.values import (
 )
 from gradvet.autograd.python.calls import Call, call_value, unknown_call
 from gradvet.autograd.python.control import fork, is_instance
-from gradvet.autograd.python.objects import items_of
+from gradvet.autograd.python.objects import element_of, items_of
 
 # -- grad modes
 
@@ -169,8 +171,9 @@ def _autograd_grad(m: Machine, name: str, call: Call) -> Value:
     inputs = call.argument(1, "inputs") or Unknown()
     create = call.argument(4, "create_graph")
     retain = call.argument(3, "retain_graph")
-    makes = type(create) is Const and bool(create.value)
-    keeps = makes or (type(retain) is Const and bool(retain.value))
+    unused, zeros = call.argument(6, "allow_unused"), call.argument(8, "materialize_grads")
+    makes = _is_true(create)
+    keeps = makes or _is_true(retain)
     leaves, nodes, cuts, assumes = NOTHING, NOTHING, NOTHING, frozenset[str]()
     states = [state for _, state in held_tensors(m, outputs)]
     wanted = [state for _, state in held_tensors(m, inputs)]
@@ -205,7 +208,8 @@ def _autograd_grad(m: Machine, name: str, call: Call) -> Value:
     for at in range(count):
         address = m.address(call.node, f"gradient {at}")
         granted = MAYBE if makes or not (create is None or type(create) is Const) else NO
-        if makes and any(saves_graph(m, state.nodes) for state in states):
+        target = items[at] if items is not None else inputs
+        if makes and len(states) == 1 and saves_graph(m, states[0], target):
             granted = YES
         if not m.mode & GRAD:
             granted = granted if makes else NO
@@ -234,10 +238,33 @@ def _autograd_grad(m: Machine, name: str, call: Call) -> Value:
                 assumes=assumes,
             ),
         )
-        made.append(Ref(address))
+        given: Value = Ref(address)
+        if _is_true(unused) and not _is_true(zeros):
+            comes = _reached(m, states, outputs, target)
+            given = NONE if comes == NO else given if comes == YES else join(given, NONE)
+        made.append(given)
     if single or items is not None:
         return Tuple(tuple(made))
     return m.new(call.node, Sequence("tuple", None, made[0], nonempty=True), "gradients")
+
+
+def _reached(m: Machine, states: list[Tensor], outputs: Value, target: Value) -> int:
+    """Whether a gradient of the outputs comes to a target; where it does not, it is None."""
+    found = m.tensors(target)
+    if m.tensor(target) is None or any(state.assumes for state in states):
+        return MAYBE
+    known = NO
+    for state in states:
+        for ref, asked in found:
+            known |= leads_to(m, state, asked, ref.address)
+    if known == MAYBE and len(found) == 1 and items_of(m, outputs) is not None:
+        (ref, asked), *_ = found
+        return YES if any(leads_to(m, state, asked, ref.address) == YES for state in states) else MAYBE
+    return known
+
+
+def _is_true(value: Value | None) -> bool:
+    return type(value) is Const and bool(value.value)
 
 
 # -- tensors made from other things
@@ -306,6 +333,17 @@ def _from_numpy(m: Machine, name: str, call: Call) -> Value:
         ),
     )
     return Ref(address)
+
+
+@handles("torch.broadcast_tensors")
+def _broadcast(m: Machine, name: str, call: Call) -> Value:
+    """Each tensor as it is or expanded, with its own gradient."""
+    op = load().function(name)
+    args = items_of(m, call.args[0]) if len(call.args) == 1 and m.tensor(call.args[0]) is None else call.args
+    if op is None or args is None or call.star is not None:
+        return unknown_call(m, call, "broadcast tensors")
+    made = [perform(m, call.node, op, (value,), {}, tag=f"{at}") for at, value in enumerate(args)]
+    return Tuple(tuple(element_of(m, value, call.node) for value in made))
 
 
 @handles("torch.as_tensor", "torch.asarray")
@@ -487,15 +525,17 @@ def _kl(m: Machine, name: str, call: Call) -> Value:
     inputs: list[Value] = []
     for value in call.args:
         content = m.cells.get(getattr(value, "address", -1))
-        inputs += content.inputs if type(content) is Distribution else (value,)
+        inputs += inputs_of(m, content, "log_prob") if type(content) is Distribution else [value]
     return combined(m, call.node, "kl_divergence()", inputs)
 
 
-@handles("torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_value_", "torch.nn.utils.clip_grad_norm")
+@handles("torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_norm", "torch.nn.utils.clip_grad_value_")
 def _clip(m: Machine, name: str, call: Call) -> Value:
     if m.judge is not None:
         m.judge.protocol.clip(call.argument(0, "parameters") or NONE, call.node)
-    return NONE if name.endswith("value_") else tensor_like(m, call.node, "clip_grad_norm_()")
+    if name.endswith("value_"):
+        return NONE
+    return tensor_like(m, call.node, "clip_grad_norm_()", inference=made_in(m))
 
 
 @handles(

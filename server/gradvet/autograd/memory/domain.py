@@ -86,7 +86,7 @@ class Tensor(NamedTuple):
     leaves that a gradient from here would reach. `cuts`: where a path to a leaf was stopped on the
     way here. `assumes`: what has to be true of the unknown parts of the program. `loose`: known
     only as "what a module gave", so it may be a tuple or a dict of tensors. `made_as`: how a view came
-    to be, for those who want to change it in place.
+    to be, for those who want to change it in place. `base`: of a view, the tensors it may be a view of.
     """
 
     requires_grad: int = NO
@@ -106,6 +106,7 @@ class Tensor(NamedTuple):
     parameter: int = NO
     dead: frozenset[int] = NOTHING
     made_as: int = ORDINARY
+    base: frozenset[int] = NOTHING
 
     def describe(self) -> str:
         """One line in torch's words."""
@@ -147,6 +148,7 @@ def join_tensors(a: Tensor, b: Tensor) -> Tensor:
         a.parameter | b.parameter,
         _joined(a.dead, b.dead),
         a.made_as | b.made_as,
+        _joined(a.base, b.base),
     )
     if joined == a:
         return a
@@ -172,7 +174,9 @@ class Node(NamedTuple):
     was changed in place since, which torch sees by its version counter; `leaves` are the leaves it leads to
     directly. `keeps` is whether it keeps anything for backward at all. `sure` are those of the
     inputs that a backward through this node must visit, on whichever path it was made; `gone` is
-    whether a backward must have visited the node and freed it.
+    whether a backward must have visited the node and freed it. `sure_leaves` are those of its leaves to
+    which it leads on every path; `higher` is whether a tensor that requires grad is surely among what it
+    keeps, so that its own gradient has a graph.
     """
 
     name: str
@@ -185,6 +189,8 @@ class Node(NamedTuple):
     sure: frozenset[int] = NOTHING
     gone: int = NO
     spoiled: int = NO
+    sure_leaves: frozenset[int] = NOTHING
+    higher: bool = False
 
 
 def join_nodes(a: Node, b: Node) -> Node:
@@ -202,5 +208,7 @@ def join_nodes(a: Node, b: Node) -> Node:
         a.sure if a.sure is b.sure else a.sure & b.sure,
         a.gone | b.gone,
         a.spoiled | b.spoiled,
+        a.sure_leaves & b.sure_leaves,
+        a.higher and b.higher,
     )
     return a if joined == a else joined

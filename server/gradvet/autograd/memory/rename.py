@@ -48,18 +48,20 @@ def _alias(alias: Alias | None, born: Addresses) -> Alias | None:
 
 def _tensor(x: Tensor, born: Addresses) -> Tensor:
     storage, nodes, leaves = _set(x.storage, born), _set(x.nodes, born), _set(x.leaves, born)
-    alias = _alias(x.alias, born)
-    if storage is x.storage and nodes is x.nodes and leaves is x.leaves and alias is x.alias:
+    alias, base = _alias(x.alias, born), _set(x.base, born)
+    same = storage is x.storage and nodes is x.nodes and leaves is x.leaves
+    if same and alias is x.alias and base is x.base:
         return x
-    return x._replace(storage=storage, nodes=nodes, leaves=leaves, alias=alias)
+    return x._replace(storage=storage, nodes=nodes, leaves=leaves, alias=alias, base=base)
 
 
 def _node(x: Node, born: Addresses) -> Node:
     inputs, leaves = _set(x.inputs, born), _set(x.leaves, born)
-    saved, sure = _set(x.saved, born), _set(x.sure, born)
-    if inputs is x.inputs and leaves is x.leaves and saved is x.saved and sure is x.sure:
+    saved, sure, sure_leaves = _set(x.saved, born), _set(x.sure, born), _set(x.sure_leaves, born)
+    same = inputs is x.inputs and leaves is x.leaves and saved is x.saved
+    if same and sure is x.sure and sure_leaves is x.sure_leaves:
         return x
-    return x._replace(inputs=inputs, leaves=leaves, saved=saved, sure=sure)
+    return x._replace(inputs=inputs, leaves=leaves, saved=saved, sure=sure, sure_leaves=sure_leaves)
 
 
 def _many(values: tuple[Any, ...], born: Addresses) -> tuple[Any, ...]:
@@ -92,6 +94,11 @@ def _layer(x: Layer, born: Addresses) -> Layer:
     return x._replace(parameters=parameters, children=children, options=options, rest=rest)
 
 
+def _distribution(x: Distribution, born: Addresses) -> Distribution:
+    inputs = _pairs(x.inputs, born)
+    return x if inputs is x.inputs else x._replace(inputs=inputs)
+
+
 def _parts(*names: str) -> Callable[[Any, Addresses], Any]:
     """How to rename something of which these fields hold a value or None, or else values."""
 
@@ -120,14 +127,14 @@ _RENAMES: dict[type, Callable[[Any, Addresses], Any]] = {
     Tensor: _tensor,
     Node: _node,
     Array: _array,
-    Sequence: _parts("items", "rest"),
+    Sequence: _parts("items", "rest", "of"),
     Dict: lambda x, born: x._replace(
         items=_pairs(x.items, born), rest=_optional(x.rest, born), keys=_optional(x.keys, born)
     ),
     Layer: _layer,
     Optimizer: lambda x, born: x._replace(owns=_set(x.owns, born)),
     Opaque: _parts("inputs"),
-    Distribution: _parts("inputs"),
+    Distribution: _distribution,
     Range: _parts("element"),
     Data: _parts("parts", "collate"),
     Pool: _parts("value"),

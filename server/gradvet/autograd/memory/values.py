@@ -228,12 +228,18 @@ class Opaque(NamedTuple):
 
 
 class Sequence(NamedTuple):
-    """A list, deque, set, or iterator: `items` one by one, or `rest` for all of them."""
+    """A list, deque, set, or iterator: `items` one by one, or `rest` for all of them.
+
+    `most` is how many it holds at most: a deque with a `maxlen` drops those at the other end. What
+    `dict.items()` and `dict.values()` give is `of` the dict, and shows what is put there later.
+    """
 
     kind: str = "list"
     items: tuple[Value, ...] | None = ()
     rest: Value | None = None
     nonempty: bool = False
+    most: int | None = None
+    of: Ref | None = None
 
     @property
     def element(self) -> Value | None:
@@ -310,10 +316,10 @@ class Array(NamedTuple):
 
 
 class Distribution(NamedTuple):
-    """A torch distribution and what it was made from."""
+    """A torch distribution and what it was made from, by parameter."""
 
     name: str
-    inputs: tuple[Value, ...]
+    inputs: tuple[tuple[str, Value], ...]
 
 
 class Range(NamedTuple):
@@ -429,9 +435,9 @@ def _join_optional(a: Value | None, b: Value | None) -> Value | None:
 
 def _join_sequences(a: Sequence, b: Sequence) -> Sequence:
     kind = a.kind if a.kind == b.kind else "list"
-    if a.items is not None and b.items is not None and len(a.items) == len(b.items):
+    if a.items is not None and b.items is not None and len(a.items) == len(b.items) and a.most == b.most:
         items = tuple(join(x, y) for x, y in zip(a.items, b.items, strict=False))
-        return Sequence(kind, items, _join_optional(a.rest, b.rest), a.nonempty and b.nonempty)
+        return Sequence(kind, items, _join_optional(a.rest, b.rest), a.nonempty and b.nonempty, a.most)
     return Sequence(kind, None, _join_optional(a.element, b.element), a.nonempty and b.nonempty)
 
 

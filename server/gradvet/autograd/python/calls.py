@@ -50,6 +50,8 @@ from gradvet.autograd.memory.values import (
 )
 
 MOST_REMEMBERED = 6
+MOST_COUNTED = 8
+MOST_RUNS_COUNTED = 60
 MOST_BLIND_RUNS = 3
 MOST_IN_ITSELF = 2
 MOST_DOWN = 4
@@ -230,6 +232,8 @@ def call_function(
     if m.alone and len(m.frames) > 1 and _tells_nothing(m, function, call):
         return unknown_call(m, call, f"the result of `{name}`, called with nothing known")
     m.runs[node] = runs + 1
+    if m.wrapped:
+        m.unseen(node, "a function transform, which computes on tensors of its own")
     info = m.info(node)
     context = m.context(call.node)
     scope = m.scope(context, node, function.scope)
@@ -270,13 +274,27 @@ def _tells_nothing(m: Machine, function: Function, call: Call) -> bool:
 
 
 def _recursion(m: Machine, node: ast.AST, call: Call) -> bool:
-    """Whether the function is already running twice; or as deep as is allowed to one that goes down into something."""
+    """Whether the function is already running twice; or as deep as is allowed to one that goes down into something.
+
+    A number that is known and differs each time counts the calls: that goes down too.
+    """
     running = [frame.call for frame in m.frames if frame.node is node and frame.call is not None]
     if len(running) < MOST_IN_ITSELF:
         return False
     known = [given.args for given in (*running, call)]
-    goes_down = all(_is_known(m, args) for args in known) and len(set(known)) == len(known)
-    return not goes_down or len(running) >= MOST_DOWN
+    if all(_is_known(m, args) for args in known) and len(set(known)) == len(known) and not _has_number(call):
+        return len(running) >= MOST_DOWN
+    counted = any(
+        type(value) is Const
+        and value.kind == "int"
+        and all(at >= len(given.args) or given.args[at] != value for given in running)
+        for at, value in enumerate(call.args)
+    )
+    return not counted or len(running) >= MOST_COUNTED or m.runs.get(node, 0) > MOST_RUNS_COUNTED
+
+
+def _has_number(call: Call) -> bool:
+    return any(type(value) is Const and value.kind == "int" for value in call.args)
 
 
 def _is_known(m: Machine, args: tuple[Value, ...]) -> bool:
@@ -376,7 +394,7 @@ def _run_body(m: Machine, function: Function, frame: Frame, taker: Callable[[Val
         m.store.set(yielded, None)
         ref = m.new(
             node,
-            Sequence("generator", None if element is not None else (), element, element is not None),
+            Sequence("generator", None if element is not None else (), element),
             "gen",
         )
         waits = WAITING_MODE[0](frame.waits)

@@ -8,6 +8,7 @@ from operator import or_
 from gradvet.autograd.events import WithUncalled
 from gradvet.autograd.library import escapes
 from gradvet.autograd.machine import MODE, Frame, Machine
+from gradvet.autograd.memory.store import Seen
 from gradvet.autograd.memory.values import (
     NONE,
     External,
@@ -32,6 +33,9 @@ _GRAD_MODE_CLASSES = {
     "torch.autograd.enable_grad",
     "torch.autograd.grad_mode.no_grad",
 }
+
+
+SUPPRESSING = "contextlib.suppress()"
 
 
 def run_with(m: Machine, node: ast.With, at: int) -> bool:
@@ -81,6 +85,8 @@ def run_with(m: Machine, node: ast.With, at: int) -> bool:
         return in_mode(m, _modes_after(manager, before), before, lambda: body(manager))
     if kind is Managed:
         return _managed(m, manager, body)
+    if kind is External and manager.name == SUPPRESSING:
+        return _suppressed(m, lambda: body(NONE))
     if kind is External and manager.name in _GRAD_MODE_CLASSES:
         m.emit(WithUncalled(item.context_expr, m.where(), manager.name))
         return body(Unknown("`with` raises here"))
@@ -92,6 +98,20 @@ def run_with(m: Machine, node: ast.With, at: int) -> bool:
         call_value(m, leave, Call(item.context_expr, (NONE, NONE, NONE)))
         return alive
     return body(manager)
+
+
+def _suppressed(m: Machine, body: Callable[[], bool]) -> bool:
+    """Run a body that may end after each of its statements."""
+    base = m.store.mark()
+    low, seen = m.store.low, Seen(base, whole=False)
+    m.frames[-1].raises.append(seen)
+    alive = body()
+    m.frames[-1].raises.pop()
+    m.store.low = min(low, base)
+    ends = [seen.cells, *([m.store.delta(base)] if alive else [])]
+    m.store.undo(base)
+    m.store.merge(ends)
+    return True
 
 
 def _expects_to_raise(node: ast.expr) -> bool:
@@ -133,10 +153,14 @@ def in_mode(
     """Run a body in a grad mode; every way out of it restores the mode before, or what `leave` tells then."""
     frame = m.frames[-1]
     met = frame.ways_out()
+    seen = frame.raises[-1] if frame.raises else None
+    outside = seen.cells.get(MODE, before) if seen is not None else before
     m.store.set(MODE, modes)
     alive = body()
     after = before if leave is None else leave()
     _restore_on_early_exits(frame, met, after)
+    if seen is not None and MODE in seen.cells:  # an exception leaves the block as well
+        seen.cells[MODE] = outside | after
     m.store.set(MODE, after)
     return alive
 

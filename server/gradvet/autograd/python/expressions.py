@@ -386,8 +386,11 @@ def _comprehension(m: Machine, node: ast.ListComp | ast.SetComp | ast.GeneratorE
     m.store.set(MODE, before)
     if isinstance(found, list):
         made = m.new(node, Sequence(kind, tuple(found)))
+    elif found is None:
+        made = m.new(node, Sequence(kind))  # nothing is let in
     else:
-        made = m.new(node, Sequence(kind, None, found, nonempty=found is not None))
+        filtered = any(generator.ifs for generator in node.generators)
+        made = m.new(node, Sequence(kind, None, found, nonempty=not filtered))
     if kind == "generator":
         escapes.lazy(m, node, made)
     return made
@@ -411,6 +414,7 @@ def _dict_comprehension(m: Machine, node: ast.DictComp) -> Value:
 NO_CONVERSION = -1
 """What `ast` writes for an f-string's part without `!r` or its kin."""
 MOST_UNROLLED = 8
+MOST_COUNTED = 4  # of a range, whose numbers may be indices
 MOST_MEMBERS = 60  # `Machine.numbered` has place for so many
 
 
@@ -423,20 +427,35 @@ def _comprehend(
     known = items_of(m, source)
     content = m.cells.get(getattr(source, "address", -1))
     members = type(content) is Sequence and content.kind == "members"
-    if type(content) is Range and content.values and builds_modules(m, node):
-        known = content.values
+    if type(content) is Range and content.values:
+        few = len(content.values) <= MOST_COUNTED
+        known = content.values if few or builds_modules(m, node) else known
     certain = True
 
     def once(value: Value) -> list[Value] | Value | None:
-        nonlocal certain
         m.step()
         assign(m, first.target, value, first.target)
-        for test in first.ifs:
-            passes = truth(m, m.eval(test))
-            if passes == NO or not narrow(m, test, True):
-                return []
-            certain = certain and passes == YES
-        return _comprehend(m, node, rest, element) if rest else [element()]
+        return tested(first.ifs)
+
+    def tested(tests: list[ast.expr]) -> list[Value] | Value | None:
+        nonlocal certain
+        if not tests:
+            return _comprehend(m, node, rest, element) if rest else [element()]
+        passes = truth(m, m.eval(tests[0]))
+        if passes == NO:
+            return []
+        if passes == YES:
+            return tested(tests[1:])
+        certain = False
+        made: list[list[Value] | Value | None] = []
+
+        def goes_in() -> tuple[bool, Value]:
+            alive = narrow(m, tests[0], True)
+            made.extend([tested(tests[1:])] if alive else [])
+            return alive, None
+
+        fork(m, [goes_in, lambda: (narrow(m, tests[0], False), None)])
+        return made[0] if made else []
 
     most = MOST_MEMBERS if members else MOST_UNROLLED
     if known is not None and len(known) <= most and m.may_unroll(first.iter, len(known)):

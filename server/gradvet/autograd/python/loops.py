@@ -4,7 +4,7 @@ import ast
 from collections.abc import Callable
 
 from gradvet.autograd.machine import MOST_PASSES, Loop, Machine
-from gradvet.autograd.memory.domain import NO, YES, Tensor
+from gradvet.autograd.memory.domain import MAYBE, NO, YES, Tensor
 from gradvet.autograd.memory.store import Delta
 from gradvet.autograd.memory.values import (
     Each,
@@ -21,9 +21,10 @@ from gradvet.autograd.memory.values import (
 from gradvet.autograd.python.contexts import in_mode
 from gradvet.autograd.python.control import narrow, truth
 from gradvet.autograd.python.names import builds_modules
-from gradvet.autograd.python.objects import ELEMENTS, are_parameters, assign, element_of, items_of
+from gradvet.autograd.python.objects import ELEMENTS, are_parameters, assign, element_of, items_of, refresh
 
 MOST_UNROLLED = 4
+MOST_FOLLOWED = 8  # of a list that grows meanwhile
 MOST_NAMED = 60  # `Machine.numbered` has place for so many
 
 
@@ -60,9 +61,14 @@ def _run_over(m: Machine, node: ast.For, source: Value) -> bool:
 
             return _repeat(m, node, enter)
         if _may_unroll(m, node, items, MOST_UNROLLED):
-            return _unrolled(m, node, items)
-    if type(content) in ELEMENTS:
-        return _repeat(m, node, lambda: assign(m, node.target, element_of(m, source, node.iter), node))
+            return _unrolled(m, node, items, source)
+
+    def following() -> None:
+        refresh(m, source)
+        assign(m, node.target, element_of(m, source, node.iter), node)
+
+    if type(content) is Sequence or type(content) in ELEMENTS:
+        return _repeat(m, node, following)
     element = element_of(m, source, node.iter)
     return _repeat(m, node, lambda: assign(m, node.target, element, node))
 
@@ -110,8 +116,11 @@ def _each(m: Machine, items: tuple[Value, ...]) -> Value | None:
     return None
 
 
-def _unrolled(m: Machine, node: ast.For, items: tuple[Value, ...]) -> bool:
-    """Run the few iterations one after the other, each with addresses of its own."""
+def _unrolled(m: Machine, node: ast.For, items: tuple[Value, ...], source: Value = None) -> bool:
+    """Run the few iterations one after the other, each with addresses of its own.
+
+    Of a list, or what shows the contents of a dict, each takes what is there then.
+    """
     frame = m.frames[-1]
     base = m.store.mark()
     loop = Loop(None, base)
@@ -119,8 +128,11 @@ def _unrolled(m: Machine, node: ast.For, items: tuple[Value, ...]) -> bool:
     alive = True
     outer = m.unrolled
     m.unrolled *= len(items)
-    for number, item in enumerate(items):
+    for number in range(len(items) if source is None else MOST_FOLLOWED):
         loop.continues = []
+        item = items[number] if source is None else _item_now(m, source, number, len(items), node)
+        if item is None:
+            break
         with m.numbered(node, number):
             assign(m, node.target, item, node)
             alive = m.block(node.body)
@@ -146,6 +158,15 @@ def _go_on(m: Machine, loop: Loop, base: int, *, alive: bool) -> bool:
     return True
 
 
+def _item_now(m: Machine, source: Value, number: int, count: int, node: ast.For) -> Value | None:
+    """What an iteration meets; None when there is no more."""
+    refresh(m, source)
+    items = items_of(m, source)
+    if items is not None:
+        return items[number] if number < len(items) else None
+    return element_of(m, source, node.iter) if number < count else None
+
+
 def _leave(m: Machine, node: ast.For | ast.While, base: int, exits: list[Delta], breaks: list[Delta]) -> bool:
     """Join the ways out of a loop; those that did not break run its `else` first."""
     m.store.undo(base)
@@ -165,15 +186,17 @@ def _leave(m: Machine, node: ast.For | ast.While, base: int, exits: list[Delta],
 
 def run_while(m: Machine, node: ast.While) -> bool:
     """Run a `while` loop; whether its end is reached."""
-    first = truth(m, m.eval(node.test))
+    test = m.eval(node.test)
+    first = truth(m, test)
     if first == NO:
         return m.block(node.orelse) if node.orelse else True
+    may_skip = first == MAYBE and m.tensor(test) is not None  # who knows what values there are
     forever = isinstance(node.test, ast.Constant) and first == YES
 
     def enter() -> bool:
         return truth(m, m.eval(node.test)) != NO and narrow(m, node.test, True)
 
-    alive = _repeat(m, node, enter, forever=forever)
+    alive = _repeat(m, node, enter, forever=forever, may_skip=may_skip)
     if alive and not forever:
         m.eval(node.test)
     return alive
@@ -185,6 +208,7 @@ def _repeat(
     enter: Callable[[], object],
     *,
     forever: bool = False,
+    may_skip: bool = False,
 ) -> bool:
     """Run the body until nothing new is learned; join all ways out.
 
@@ -197,7 +221,7 @@ def _repeat(
     loop.context = frame.context
     frame.loops.append(loop)
     m.loops.append(loop)
-    exits: list[Delta] = []
+    exits: list[Delta] = [{}] if may_skip else []
     breaks: list[Delta] = []
     born_ever: set[int] = set()
     previous: Delta | None = None

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gradvet.autograd.library import arrays, flags, forgotten, layers, tensors
+from gradvet.autograd.library.distributions import distribution_property
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import YES, Origin, Tensor
 from gradvet.autograd.memory.values import (
@@ -149,7 +150,7 @@ def _ref_attribute(m: Machine, ref: Ref, name: str, node: ast.AST, *, called: bo
         if found is not None:
             return found
     if kind is Distribution and not called:
-        return tensors.distribution_property(m, ref, content, name, node)
+        return distribution_property(m, ref, content, name, node)
     return Method(ref, name, node)
 
 
@@ -453,6 +454,28 @@ def delete_item(m: Machine, holder: Value, key: Value) -> None:
 
 
 # -- iteration
+
+
+def view_of_dict(content: Dict, part: str) -> Sequence:
+    """What `items()` and `values()` of a dict give."""
+    kind = "members" if content.kind == "state_dict" else part
+    if content.rest is None and part == "items":
+        return Sequence(kind, tuple(Tuple((key, value)) for key, value in content.items))
+    if content.rest is None:
+        return Sequence(kind, tuple(value for _, value in content.items))
+    if part == "values":
+        return Sequence(kind, None, content.element)
+    keys = join_all([*(key for key, _ in content.items), content.keys or Text()])
+    return Sequence(kind, None, Tuple((keys, content.element)))
+
+
+def refresh(m: Machine, value: Value) -> None:
+    """Let what shows the contents of a dict show what they are now."""
+    content = m.cells.get(getattr(value, "address", -1))
+    if type(content) is Sequence and content.of is not None and content.kind in ("items", "values"):
+        source = m.cells.get(content.of.address)
+        if type(source) is Dict:
+            m.update(value, lambda _: view_of_dict(source, content.kind)._replace(of=content.of))
 
 
 def items_of(m: Machine, value: Value) -> tuple[Value, ...] | None:

@@ -248,6 +248,13 @@ def unary(m: Machine, node: ast.AST, op: ast.unaryop, value: Value) -> Value:
     return m.unknown(node, ON_UNKNOWN, (value,), "unary")
 
 
+def _never_equal(value: Value) -> bool:
+    """Whether a tensor says that it is not equal to this, instead of comparing each of its values."""
+    if type(value) is Const:
+        return value.value is None or value.kind == "str"
+    return type(value) in (Function, External, Tuple)
+
+
 def compare(m: Machine, node: ast.AST, op: ast.cmpop, left: Value, right: Value) -> Value:
     """`left op right` for one comparison that is not an identity."""
     kind = type(op)
@@ -258,6 +265,10 @@ def compare(m: Machine, node: ast.AST, op: ast.cmpop, left: Value, right: Value)
     if kind not in (ast.Eq, ast.NotEq):
         forgotten.used(m, left, node)
         forgotten.used(m, right, node)
+    if kind in (ast.Eq, ast.NotEq) and any(
+        m.tensor(one) is not None and _never_equal(other) for one, other in ((left, right), (right, left))
+    ):
+        return const(kind is ast.NotEq)
     made = _tensor_op(m, node, kind, left, right)
     if made is not None:
         return made
@@ -358,9 +369,10 @@ def grow(
         if type(content) is not Sequence:
             return content
         if content.items is not None and content.rest is None and known and not in_loop:
-            return content._replace(
-                items=(*new, *content.items) if front else (*content.items, *new), nonempty=True
-            )
+            items = (*new, *content.items) if front else (*content.items, *new)
+            if content.most is not None:
+                items = items[: content.most] if front else items[max(len(items) - content.most, 0) :]
+            return content._replace(items=items, nonempty=True)
         if content.items and content.kind == "list" and not front:
             # What it began with is still in it, whatever is added now.
             rest = join_all([v for v in (content.rest, *new) if v is not None])

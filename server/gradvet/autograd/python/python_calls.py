@@ -30,6 +30,7 @@ from gradvet.autograd.memory.values import (
     Super,
     Text,
     Tuple,
+    Union,
     Unknown,
     Value,
     const,
@@ -37,6 +38,7 @@ from gradvet.autograd.memory.values import (
     join_all,
 )
 from gradvet.autograd.python.calls import FIELD, Call, call_value, find_in_class, unknown_call
+from gradvet.autograd.python.contexts import SUPPRESSING
 from gradvet.autograd.python.control import is_instance, truth
 from gradvet.autograd.python.objects import are_parameters, element_of, get_attribute, items_of, set_attribute
 from gradvet.autograd.python.operators import binary, number_of
@@ -53,6 +55,11 @@ def _none(m: Machine, name: str, call: Call) -> Value:
         for value in call.args:
             forgotten.used(m, value, call.node, "shown")
     return NONE
+
+
+@handles("contextlib.suppress")
+def _suppress(m: Machine, name: str, call: Call) -> Value:
+    return External(SUPPRESSING)
 
 
 @handles("builtins.len", "builtins.id", "builtins.hash", "builtins.ord")
@@ -203,7 +210,13 @@ def _container(m: Machine, name: str, call: Call) -> Value:
             items = items[::-1]
         kind = "members" if type(content) is Sequence and content.kind == "members" else kind
         if name == "builtins.sorted" and len(items) > 1:
-            return m.new(call.node, Sequence("list", None, join_all(list(items))))
+            return m.new(call.node, Sequence("list", tuple(join_all(list(items)) for _ in items)))
+        most = call.argument(1, "maxlen") if kind == "deque" else None
+        if type(most) is Const and type(most.value) is int:
+            kept = items[max(len(items) - most.value, 0) :]
+            return m.new(call.node, Sequence(kind, kept, most=most.value))
+        if most is not None and most != NONE:
+            return m.new(call.node, Sequence(kind, None, join_all(list(items))))
         return m.new(call.node, Sequence(kind, items))
     return m.new(call.node, Sequence(kind, None, element_of(m, source, call.node), nonempty=True))
 
@@ -259,6 +272,12 @@ def _sum(m: Machine, name: str, call: Call) -> Value:
     if not call.args:
         return NONE
     start = call.argument(1, "start") or const(0)
+    if type(call.args[0]) is Union and m.tensor(call.args[0]) is None:
+        sums = []
+        for number, atom in enumerate(call.args[0].atoms):
+            with m.numbered(call.node, number):
+                sums.append(_sum(m, name, call._replace(args=(atom, *call.args[1:]))))
+        return join_all(sums)
     items = items_of(m, call.args[0])
     total = start
     if items is not None and len(items) <= MOST_ITEMS:

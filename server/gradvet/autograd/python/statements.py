@@ -19,6 +19,7 @@ from gradvet.autograd.python.loops import run_for, run_while
 from gradvet.autograd.python.names import bind, unbind
 from gradvet.autograd.python.objects import assign, delete_item, get_attribute, get_item
 from gradvet.autograd.python.operators import in_place
+from gradvet.autograd.python.patterns import match
 
 
 def executes(*kinds: type) -> Callable[[Callable[[Machine, Any], bool]], Callable[[Machine, Any], bool]]:
@@ -279,23 +280,27 @@ def _nothing(m: Machine, node: ast.stmt) -> bool:
 @executes(ast.Match)
 def _match(m: Machine, node: ast.Match) -> bool:
     subject = m.eval(node.subject)
-    ways: list[Callable[[], tuple[bool, Value]]] = []
+    mark = m.store.mark()
+    ends: list[Delta] = []
+    goes_on = True
     for case in node.cases:
-
-        def way(case: ast.match_case = case) -> tuple[bool, Value]:
-            for name in _captures(case.pattern):
-                bind(m, name, subject if isinstance(case.pattern, ast.MatchAs) else Unknown("a matched part"))
-            if case.guard is not None:
-                m.eval(case.guard)
-            return m.block(case.body), None
-
-        ways.append(way)
-    ways.append(lambda: (True, None))
-    return fork(m, ways)[0]
-
-
-def _captures(pattern: ast.pattern) -> list[str]:
-    return [n.name for n in ast.walk(pattern) if isinstance(n, (ast.MatchAs, ast.MatchStar)) and n.name]
+        known = match(m, case.pattern, subject)
+        if known != NO and case.guard is not None:
+            known &= truth(m, m.eval(case.guard)) | (known & NO)
+        if known != NO:
+            entered = m.store.mark()
+            if m.block(case.body):
+                ends.append(m.store.delta(mark))
+            m.store.undo(entered)
+        if known == YES:
+            goes_on = False
+            break
+    if goes_on:
+        ends.append(m.store.delta(mark))
+    m.store.undo(mark)
+    if ends:
+        m.store.merge(ends)
+    return bool(ends)
 
 
 for _kind in ast.stmt.__subclasses__():

@@ -1,0 +1,129 @@
+"""Distributions: what one keeps of its parameters, and what its results are computed from."""
+
+import ast
+
+from gradvet.autograd.graph import held_tensors
+from gradvet.autograd.knowledge.lookup import load
+from gradvet.autograd.library.operations import TRUTH, made_in, tensor_like
+from gradvet.autograd.library.tensors import combined
+from gradvet.autograd.machine import Machine
+from gradvet.autograd.memory.domain import (
+    ANY_FN,
+    FLOAT,
+    INTEGER,
+    MAYBE,
+    NO,
+    NO_FN,
+    NOTHING,
+    YES,
+    Tensor,
+)
+from gradvet.autograd.memory.values import Distribution, Number, Ref, Value
+from gradvet.autograd.python.calls import Call
+
+_COMPUTED = ("log_prob", "cdf", "icdf", "rsample", "entropy", "perplexity")
+_OF_AN_ARGUMENT = ("log_prob", "cdf", "icdf")
+
+
+def make(m: Machine, name: str, call: Call) -> Value:
+    """A distribution. Some of its parameters it keeps as they are; from others it computes what it keeps."""
+    known = load().distribution(name)
+    init = known.init if known is not None else ()
+    given = [(init[at] if at < len(init) else "", value) for at, value in enumerate(call.args)]
+    inputs = []
+    for parameter, value in (*given, *call.keywords.items()):
+        computes = known is not None and parameter in known.computes and held_tensors(m, value)
+        kept = combined(m, call.node, parameter, [value], tag=parameter) if computes else value
+        inputs.append((parameter, kept))
+    return m.new(call.node, Distribution(name, tuple(inputs)), name.rpartition(".")[2])
+
+
+def inputs_of(m: Machine, content: Distribution, result: str) -> list[Value]:
+    """The values from which a gradient may come to a result; those inside a distribution that it was made from too."""
+    known = load().distribution(content.name)
+    without = known.without.get(result, ()) if known is not None else ()
+    found: list[Value] = []
+    for parameter, value in content.inputs:
+        if parameter in without:
+            continue
+        inner = m.cells.get(getattr(value, "address", -1))
+        found += inputs_of(m, inner, result) if type(inner) is Distribution else [value]
+    return found
+
+
+def call_distribution(m: Machine, ref: Ref, content: Distribution, name: str, call: Call) -> Value:
+    """A method of a distribution."""
+    known = load().distribution(content.name)
+    result = known.results.get(name) if known is not None else None
+    if name in ("sample", "sample_n"):
+        return _sample(m, content, call)
+    if name in _COMPUTED and (known is None or result == "grad"):
+        if name == "log_prob" and m.judge is not None:
+            m.judge.cut_notes.scored |= samples(m, call)
+        given = [*inputs_of(m, content, name), *(call.args if name in _OF_AN_ARGUMENT else ())]
+        made = combined(m, call.node, f"{name}()", given)
+        m.update(made, lambda t: t._replace(view=_viewed(m, content, name)) if type(t) is Tensor else t)
+        return made
+    if name == "expand":
+        return ref
+    if result == "no grad":
+        view = _viewed(m, content, name)
+        return tensor_like(m, call.node, name, view=view, inference=made_in(m), dtype=FLOAT | INTEGER)
+    return m.unknown(call.node, f"the result of `{name}`", (ref, *call.args), "call")
+
+
+def samples(m: Machine, call: Call) -> frozenset[int]:
+    """The cuts of samples that a call is given."""
+    cuts = [state.cuts for value in call.all_values() for _, state in m.tensors(value) if state.cuts]
+    return frozenset(c for c in frozenset[int]().union(*cuts) if m.cuts[c].kind == "sample")
+
+
+def _sample(m: Machine, content: Distribution, call: Call) -> Value:
+    known = load().distribution(content.name)
+    cuts = NOTHING
+    for value in inputs_of(m, content, "sample"):
+        for _, state in held_tensors(m, value):
+            cuts |= state.cuts
+            if state.requires_grad & YES:
+                number = m.cut("sample", "sample()", call.node, state.leaves, state.nodes, cuts)
+                m.cuts[number].form = "rsample" if known is not None and known.has_rsample else ""
+                cuts |= {number}
+    integer = known is not None and known.sample_dtype != "float"
+    made = tensor_like(
+        m,
+        call.node,
+        "sample()",
+        dtype=INTEGER if integer else FLOAT,
+        view=_viewed(m, content, "sample"),
+        inference=made_in(m),
+    )
+    m.update(made, lambda t: t._replace(cuts=cuts))
+    return made
+
+
+def _viewed(m: Machine, content: Distribution, result: str) -> int:
+    """Whether a result is a view; autograd does not track those of what is made in inference mode."""
+    known = load().distribution(content.name)
+    view = MAYBE if known is None else TRUTH[known.views.get(result, "never")]
+    return NO if made_in(m) == YES else view | NO if made_in(m) == MAYBE else view
+
+
+def distribution_property(m: Machine, ref: Ref, content: Distribution, name: str, node: ast.AST) -> Value:
+    """mean, stddev, logits, probs, … of a distribution."""
+    if name in ("has_rsample", "has_enumerate_support"):
+        return Number("bool")
+    if name in ("batch_shape", "event_shape"):
+        return m.sizes
+    known = load().distribution(content.name)
+    result = known.results.get(name) if known is not None else None
+    if result == "no grad":
+        return tensor_like(m, node, name, view=MAYBE)
+    made = combined(m, node, name, inputs_of(m, content, name))
+    m.update(made, _may_be_parameter)  # `Normal.mean` is the very `loc` that it was given
+    return made
+
+
+def _may_be_parameter(content: object) -> object:
+    if type(content) is not Tensor or content.requires_grad == NO:
+        return content._replace(view=MAYBE) if type(content) is Tensor else content
+    return content._replace(is_leaf=MAYBE, grad_fn=NO_FN | {ANY_FN}, view=MAYBE)

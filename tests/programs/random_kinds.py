@@ -1,0 +1,178 @@
+"""What random programs showed: each function is one kind of thing that the dry run once had wrong."""
+
+import contextlib
+from collections import deque
+
+import numpy as np
+import torch
+from torch import nn
+from torch.distributions import Categorical, Independent, Normal
+
+
+def parameters_of_distributions() -> None:
+    """Some are kept as they are given, from others something is computed at once."""
+    loc, logits = torch.zeros(3), torch.zeros(3)
+    normal, categorical = Normal(loc, 1.0), Categorical(logits=logits)
+    wide = Independent(Normal(loc, torch.ones(3, requires_grad=True)), 1)
+    loc.requires_grad_()
+    logits.requires_grad_()
+    normal.rsample(), normal.log_prob(torch.ones(3)), normal.entropy(), normal.stddev, wide.entropy()
+    categorical.entropy(), categorical.log_prob(categorical.sample())
+    with torch.no_grad():
+        made_blind = Categorical(probs=torch.ones(3, requires_grad=True)), Normal(loc, 1.0)
+    made_blind[0].entropy(), made_blind[1].rsample()
+
+
+def views_ask_as_their_base_does() -> None:
+    base = torch.ones(3, 3)
+    whole, row, (first, _, _) = base.squeeze(), base[0], base.unbind(0)
+    base.requires_grad_()
+    whole, row, first, whole * 2, first + 1
+    with torch.no_grad():
+        base.add_(1)
+    whole, row
+    base.requires_grad_(False)
+    other = torch.ones(3, 3)
+    kept = other.t()
+    other.data = torch.zeros(3, 3)
+    other.requires_grad = True
+    kept * 2
+    product = torch.ones(3, requires_grad=True) * 2
+    with torch.no_grad():
+        blind = product[:]
+    blind.requires_grad_(False)
+    blind * 2
+
+
+def views_are_made_again() -> None:
+    """When what they share storage with was changed behind their back."""
+    view = (torch.ones(3, 3, requires_grad=True) * 2).t()
+    view.detach().relu_()
+    view.grad_fn, view
+    plain = torch.ones(3)
+    parameter = nn.Parameter(plain.detach())
+    part = parameter[1]
+    plain[0] += part
+    part
+    blind = torch.ones(3, 3)
+    in_view = blind[None]
+    in_view.requires_grad_()
+    with torch.no_grad():
+        in_view[0], in_view
+    with contextlib.suppress(RuntimeError):
+        parameter.expand(3, 3).mul_(2)
+    parameter
+
+
+def gradients_that_are_not_there() -> None:
+    x, y = torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True)
+    made = (x * 2).exp()
+    (none,) = torch.autograd.grad(made.sum(), y, allow_unused=True, retain_graph=True)
+    (some,) = torch.autograd.grad(made.sum(), x, allow_unused=True, create_graph=True)
+    some * 2
+    if none is None:
+        none = y
+    none * 2
+    late = made.clamp(0)
+    (flat,) = torch.autograd.grad((late * torch.ones(3)).sum(), late, create_graph=True)
+    flat + 1
+
+
+def containers() -> None:
+    x, y = torch.ones(3, requires_grad=True), torch.zeros(3)
+    short = deque([x, y], maxlen=2)
+    short.append(y)
+    short[0] * 2
+    several = [x, y, y]
+    several.insert(1, y * 3)
+    several.reverse()
+    several[0], several[2]
+    for number, one in enumerate(several):
+        one + number
+    for one in several:
+        several[-1] = y
+        one * 2
+    both = {"a": y, "b": y}
+    for name, one in both.items():
+        both.update(b=x)
+        name, one * 2
+    both.setdefault("a", x) * 2
+    [one for one in several if one.requires_grad] or [x * 2]
+    for one in several:
+        one * 1
+
+
+def generators_and_patterns() -> None:
+    x = torch.ones(3, requires_grad=True)
+
+    def rows(items):
+        for _ in items:
+            yield torch.stack([x])
+
+    [row.exp() for row in rows(torch.ones(2))]
+
+    def counted(value, n=3):
+        return value if n == 0 else counted(x.detach(), n - 1)
+
+    counted(x) * 2
+    match 1:
+        case 1:
+            y = x * 2
+        case _:
+            y = x.detach()
+    y
+    match (x, y.detach()):
+        case (first, second):
+            first, second
+        case other:
+            other
+    match {"k": y}:
+        case {"k": held}:
+            held * 2
+    (x == None), x.where(x > 0, 0.0), x.where(x > 0, y)  # noqa: E711
+    while y.sum() > 1e6:
+        y = y.detach()
+    y
+
+
+def wrapped_functions() -> None:
+    x, y = torch.ones(3, requires_grad=True), torch.ones(3)
+    slope = torch.func.grad(lambda t: (t * t).sum())
+    slope(y), slope(x)
+    torch.func.vmap(lambda t: t * 2)(x), torch.vmap(lambda t: t + 1)(y)
+    value, back = torch.func.vjp(lambda t: t * 2, x)
+    value, back(y)
+    torch.autograd.functional.jacobian(lambda t: t * 2, x)
+    torch.broadcast_tensors(x, y)[1], torch.broadcast_tensors(x, y)[0]
+    out = torch.zeros(3)
+    torch.add(y, y, out=out)
+    out[:], out[...], torch.ones(3, 3)[..., :], (x * 2)[0:3,]
+
+
+def inference() -> None:
+    x, y = torch.ones(3, requires_grad=True) * 2, torch.ones(3)
+    with torch.inference_mode():
+        x.detach_()
+        y.data = torch.zeros(3)
+        nn.utils.clip_grad_norm_([torch.ones(1)], 1.0), torch.from_numpy(np.ones(2))
+        nn.Linear(2, 2).state_dict()["weight"]
+        kept = torch.ones(3) * 2
+    x, y, y.expand(3, 3), kept.repeat(2)
+
+
+def hooks() -> None:
+    layer, x = nn.ReLU(inplace=True), torch.ones(3, requires_grad=True)
+    layer.register_forward_pre_hook(lambda module, args: (args[0] * 2,))
+    layer(x), x, nn.Identity()(None)
+
+
+if __name__ == "__main__":
+    parameters_of_distributions()
+    views_ask_as_their_base_does()
+    views_are_made_again()
+    gradients_that_are_not_there()
+    containers()
+    generators_and_patterns()
+    wrapped_functions()
+    inference()
+    hooks()
