@@ -339,7 +339,7 @@ def _parts(m: Machine, ref: Ref, depth: int) -> list[Value]:
         case Dict(items=pairs, rest=rest):
             parts = [*(v for _, v in pairs), rest]
         case Distribution(inputs=inputs):
-            parts = [*inputs]
+            parts = [value for _, value in inputs]
         case Instance(owner=owner) if not m.classes[owner].is_module and depth:
             parts = [m.cells.get((ref.address, name)) for name in m.attributes.get(ref.address & ~1, ())]
         case _:

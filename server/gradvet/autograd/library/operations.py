@@ -784,13 +784,7 @@ def edit(
     address = m.address(site, f"edit{tag}")
     certain = any(o.state.requires_grad == YES for o in asks) or before.requires_grad == YES
     granted = in_mode(m, YES if certain else MAYBE)
-    leaves = NOTHING if zero else before.leaves
-    cuts = before.cuts
-    assumes = before.assumes
-    for operand in asks:
-        leaves |= operand.state.leaves
-        cuts |= operand.state.cuts
-        assumes |= operand.state.assumes
+    leaves, cuts, assumes = _taken_on(NOTHING if zero else before.leaves, before, asks)
     names: frozenset[str | None] = frozenset(fn) or frozenset({ANY_FN})
     own = Operand(parameter, target_value, before)
     saved, keeps, higher = _saved(m, _own_places(before, op), op, Inputs({}, (own, *others), ()))
@@ -826,6 +820,18 @@ def edit(
         names = frozenset({ANY_FN})  # the view is made again from its base
     m.update(target_value, change)
     _reach_aliases(m, target_value, before, bases, change)
+
+
+def _taken_on(
+    leaves: frozenset[int], before: Tensor, asks: list[Operand]
+) -> tuple[frozenset[int], frozenset[int], frozenset[str]]:
+    """The leaves, cuts and assumptions of a tensor after a change by operands that ask for gradients."""
+    cuts, assumes = before.cuts, before.assumes
+    for operand in asks:
+        leaves |= operand.state.leaves
+        cuts |= operand.state.cuts
+        assumes |= operand.state.assumes
+    return leaves, cuts, assumes
 
 
 _ELEMENTWISE = frozenset({
