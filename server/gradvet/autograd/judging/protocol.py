@@ -123,8 +123,7 @@ class Protocol:
         self.optimizers[ref.address] = (
             owns if type(content) is Optimizer and content.all_known else frozenset()
         )
-        filled = any(leaf & ~1 in self.fills for leaf in self.optimizers[ref.address])
-        cells = owns if filled else frozenset({ref.address})
+        cells = owns if self._are_seen(self.optimizers[ref.address]) else frozenset({ref.address})
         met = tuple(self._of(cell) for cell in cells)
         self.steps.append(Step(number, met, frozenset(cells), known=known, scaler=scaler))
         for clip in self.waiting:
@@ -132,6 +131,13 @@ class Protocol:
         self.waiting.clear()
         for cell in owns | {ref.address}:
             self._change(cell, lambda g: after_step(g, number), certain=True)
+
+    def _are_seen(self, owns: frozenset[int]) -> bool:
+        """Whether it can be told which backward reaches these leaves: not of a module that is itself not known."""
+        if any(leaf & ~1 in self.fills for leaf in owns):
+            return True
+        states = [self.machine.cells.get(leaf) for leaf in owns]
+        return bool(owns) and all(type(state) is Tensor and not state.assumes for state in states)
 
     def made(self, ref: Ref, content: Optimizer) -> None:
         """An optimizer was made."""
@@ -166,7 +172,9 @@ class Protocol:
         if new == NONE:
             self.clear([leaf], node)
         else:
-            self._change(leaf, lambda g: given(), certain=True)
+            owners = [address for address, owns in self.optimizers.items() if leaf in owns or not owns]
+            for cell in (leaf, *owners):
+                self._change(cell, lambda g: given(), certain=True)
 
     def edited(self, site: ast.AST, state: Tensor, words: str) -> None:
         """A tensor was changed in place: a gradient that is cleared by hand, or a leaf that is stepped by hand."""
@@ -419,7 +427,7 @@ class Protocol:
             (leaf,) = step.leaves
             node, calls = self.reads.get(leaf & ~1, (site.node, site.calls))
         elif numbers:
-            node, calls = self.sites[max(numbers)][:2]
+            node, calls = self._last_before(numbers, site)
         else:
             node, calls = site.node, site.calls
         if node in self.told:
@@ -427,6 +435,16 @@ class Protocol:
         self.told |= {node, site.node}
         repeated = any(loop.node is not None for loop in site.loops)
         self.machine.emit(GradientNotCleared(node, calls, site.node, step.manual, repeated, step.known))
+
+    def _last_before(self, numbers: list[int], step: Site) -> tuple[ast.AST, tuple[ast.AST, ...]]:
+        """Of some backwards the one that comes before a step in the source, in its function; else the last one met."""
+        row = getattr(step.node, "lineno", 0)
+        near = [n for n in numbers if self.sites[n].calls == step.calls]
+        before = [n for n in near if getattr(self.sites[n].node, "lineno", 0) < row]
+        chosen = (
+            max(before, key=lambda n: getattr(self.sites[n].node, "lineno", 0)) if before else max(numbers)
+        )
+        return self.sites[chosen].node, self.sites[chosen].calls
 
     def _dropped(self, site: Site, gradients: list[Gradient], loop: ast.AST | None) -> None:
         cleared = sorted({n for g in gradients for n in g.clears})
