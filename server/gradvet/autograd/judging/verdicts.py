@@ -10,6 +10,7 @@ from gradvet.autograd.judging.cut_paths import cut_paths, cut_subject
 from gradvet.autograd.judging.escapes import told_as_escapes
 from gradvet.autograd.judging.forwards import unrecorded_forwards
 from gradvet.autograd.judging.frozen import reference_models
+from gradvet.autograd.judging.function_forms import function_forms
 from gradvet.autograd.judging.intents import intents
 from gradvet.autograd.judging.judge import Judge, Kept, ModuleCall, holder_words
 from gradvet.autograd.machine import CutInfo, Machine
@@ -26,6 +27,7 @@ def conclude(m: Machine, judge: Judge, module: Module) -> None:
     reference_models(m, judge)
     _conclude(m, judge, module)
     unrecorded_forwards(m, module.parents)
+    function_forms(m)
     told_as_escapes(m)
 
 
