@@ -3,6 +3,7 @@
 import ast
 
 from gradvet.autograd.events import Backward, CutPath, Event
+from gradvet.autograd.events_exit import ScalarConverted
 from gradvet.autograd.events_mode import BackwardUnrecorded, ForwardUnrecorded, UnrecordedView
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import NO
@@ -17,6 +18,10 @@ def unrecorded_forwards(m: Machine, parents: Parents) -> None:
         m.events[at] = _nearer(event, modules, parents)
     told = [event.node for event in m.events if isinstance(event, (CutPath, ForwardUnrecorded))]
     m.events[:] = [event for event in m.events if not _told_by_cut(event, told, parents)]
+    numbers = {event.node for event in m.events if isinstance(event, CutPath) and event.kind == "item"}
+    m.events[:] = [
+        event for event in m.events if not (isinstance(event, ScalarConverted) and event.node in numbers)
+    ]
 
 
 def _told_by_cut(event: Event, told: list[ast.AST], parents: Parents) -> bool:

@@ -1,7 +1,7 @@
 """torch.utils.data: datasets give rows when they are asked, loaders make batches of them in the mode of that moment."""
 
 from gradvet.autograd.knowledge.lookup import load
-from gradvet.autograd.library import tensors
+from gradvet.autograd.library import serialised, tensors
 from gradvet.autograd.library.externals import handles
 from gradvet.autograd.library.operations import made_in, perform, tensor_like
 from gradvet.autograd.machine import MODE, Machine
@@ -134,6 +134,8 @@ def element(m: Machine, ref: Value, content: Data, call: Call) -> Value:
         m.store.set(MODE, GRAD)  # a worker is a process of its own, which begins with grad mode on
     with m.numbered(call.node, 33):
         row = row_of(m, content.parts[0], call)
+    if content.kind.endswith("of workers"):
+        serialised.from_worker(m, row, call.node)
     if content.kind.startswith("rows"):
         value = row
     elif content.collate is None:

@@ -2,6 +2,7 @@
 
 import ast
 
+from gradvet.autograd.events_exit import LegacyVariable
 from gradvet.autograd.graph import (
     add_node,
     backward,
@@ -15,6 +16,7 @@ from gradvet.autograd.graph import (
     unknown_cut,
 )
 from gradvet.autograd.knowledge.lookup import load
+from gradvet.autograd.library import serialised
 from gradvet.autograd.library.arrays import array_in
 from gradvet.autograd.library.distributions import inputs_of
 from gradvet.autograd.library.externals import handles
@@ -363,12 +365,25 @@ def _as_tensor(m: Machine, name: str, call: Call) -> Value:
     return rewrapped(m, call.node, source if source is not None else NONE, f"{name}()", call.keywords)
 
 
+def _tell_legacy(m: Machine, call: Call, state: Tensor | None, flag: Value | None) -> None:
+    node = call.node
+    if not isinstance(node, ast.Call):
+        return
+    cuts = state is not None and bool(state.requires_grad & YES)
+    plain = len(node.args) == 1 and not node.keywords
+    source = node.args[0] if node.args and not isinstance(node.args[0], ast.Starred) else None
+    volatile = "volatile" in call.keywords
+    if state is not None or volatile:
+        m.emit(LegacyVariable(node, m.where(), source, volatile, cuts, plain))
+
+
 @handles("torch.autograd.Variable")
 def _variable(m: Machine, name: str, call: Call) -> Value:
     source = call.argument(0, "data")
     state = m.tensor(source) if source is not None else None
     flag = call.argument(1, "requires_grad")
     unknown = m.cells.get(getattr(source, "address", -1))
+    _tell_legacy(m, call, state, flag)
     if type(unknown) is Opaque and flag == TRUE:
         cuts = unknown_cut(m, source, "rewrap", "Variable()", call.node)
         return _leaf(m, call.node, "Variable()", Tensor(), flag, cuts, default=NO)
@@ -583,6 +598,7 @@ def _copied(m: Machine, name: str, call: Call) -> Value:
         return NONE
     if name == "copy.copy":
         return _shallow(m, call.args[0], call.node)
+    serialised.copied(m, call.args[0], call.node)
     return copied(m, call.args[0], call.node, {})
 
 

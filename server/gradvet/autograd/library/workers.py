@@ -1,10 +1,12 @@
 """Threads, pools of them and queues: functions run elsewhere, with grad mode on whatever it is here."""
 
+from gradvet.autograd.library import serialised
 from gradvet.autograd.library.escapes import in_thread
 from gradvet.autograd.library.externals import handles
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.values import (
     NONE,
+    TRUE,
     Pool,
     Ref,
     Sequence,
@@ -23,6 +25,11 @@ _POOLS = (
     "multiprocessing.pool.ThreadPool", "multiprocessing.dummy.Pool",
 )  # fmt: skip
 
+_BETWEEN_PROCESSES = (
+    "multiprocessing.Queue", "multiprocessing.SimpleQueue",
+    "torch.multiprocessing.Queue", "torch.multiprocessing.SimpleQueue",
+)  # fmt: skip
+
 
 @handles("threading.Thread", "threading.Timer")
 def _thread(m: Machine, name: str, call: Call) -> Value:
@@ -38,9 +45,12 @@ def _pool(m: Machine, name: str, call: Call) -> Value:
     return m.new(call.node, Pool("pool"), "pool")
 
 
-@handles("queue.Queue", "queue.SimpleQueue", "queue.LifoQueue", "multiprocessing.Queue")
+@handles("queue.Queue", "queue.SimpleQueue", "queue.LifoQueue", *_BETWEEN_PROCESSES)
 def _queue(m: Machine, name: str, call: Call) -> Value:
-    return m.new(call.node, Pool("queue"), "queue")
+    ref = m.new(call.node, Pool("queue"), "queue")
+    if name in _BETWEEN_PROCESSES:
+        m.write_cell(ref, "#processes", TRUE)
+    return ref
 
 
 @handles("concurrent.futures.as_completed")
@@ -99,6 +109,8 @@ def _map(m: Machine, name: str, call: Call) -> Value:
 def _queue_method(m: Machine, ref: Ref, content: Pool, name: str, call: Call) -> Value:
     if name in ("put", "put_nowait") and call.args:
         new = call.args[0]
+        if (ref.address, "#processes") in m.cells:
+            serialised.sent(m, new, call.node)
         m.update(
             ref,
             lambda c: (

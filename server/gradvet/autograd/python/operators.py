@@ -5,6 +5,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+from gradvet.autograd.events_exit import ScalarConverted
 from gradvet.autograd.knowledge.lookup import load
 from gradvet.autograd.library import arrays, forgotten
 from gradvet.autograd.library.operations import ON_UNKNOWN, Operand, perform, scalar_cuts
@@ -391,10 +392,18 @@ def _born_in(m: Machine, ref: Ref, loop: Any) -> bool:
     return ref.address in loop.allocs
 
 
+def converted(m: Machine, node: ast.AST, words: str, state: Tensor) -> None:
+    """Torch warns where Python makes a float of a tensor that requires grad; `int` and `bool` it lets pass."""
+    warns = words in ("float()", "complex()") or words.startswith("math.")
+    if warns and state.requires_grad == YES and isinstance(node, ast.Call) and node.args:
+        m.emit(ScalarConverted(node, m.where(), state, words, node.args[0]))
+
+
 def number_of(m: Machine, node: ast.AST, words: str, value: Value) -> Number:
     """A Python number made of a value, with the gradients that are stopped on the way."""
     state = m.tensor(value)
     if state is not None:
+        converted(m, node, words, state)
         return Number("float", scalar_cuts(m, node, words, (Operand("self", value, state),)))
     cuts = NOTHING
     for atom in atoms(value):

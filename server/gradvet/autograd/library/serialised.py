@@ -1,0 +1,69 @@
+"""Computed tensors where only leaves may go: deep copies and other processes."""
+
+import ast
+
+from gradvet.autograd.events_exit import GradTensorSerialised
+from gradvet.autograd.graph import held_tensors
+from gradvet.autograd.machine import Machine
+from gradvet.autograd.memory.domain import Tensor
+from gradvet.autograd.memory.values import Dict, Instance, Layer, Ref, Sequence, Tuple, Value
+
+MOST_DEEP = 5
+
+
+def copied(m: Machine, value: Value, site: ast.AST) -> None:
+    """`copy.deepcopy(value)`: torch copies leaves only."""
+    found = _computed(m, value, "", 0)
+    if found is not None:
+        _tell(m, site, "deepcopy", *found, direct=m.tensor(value) is not None)
+
+
+def sent(m: Machine, value: Value, site: ast.AST) -> None:
+    """A value is put into a queue between processes."""
+    found = _computed(m, value, "", 0)
+    if found is not None:
+        _tell(m, site, "queue", *found, direct=m.tensor(value) is not None)
+
+
+def from_worker(m: Machine, row: Value, site: ast.AST) -> None:
+    """A row of a dataset that a loader fetches in another process."""
+    for _, state in held_tensors(m, row):
+        if state.has_graph:
+            _tell(m, site, "workers", state, "", direct=False)
+            return
+
+
+def _tell(m: Machine, site: ast.AST, how: str, state: Tensor, path: str, *, direct: bool) -> None:
+    source = site.args[0] if isinstance(site, ast.Call) and site.args else None
+    made = state.origin.node if state.origin is not None else None
+    m.emit(GradTensorSerialised(site, m.where(), state, how, path, source, made, direct))
+
+
+def _computed(m: Machine, value: Value, path: str, depth: int) -> tuple[Tensor, str] | None:
+    """A tensor with a graph that surely lies in a value, and under which attributes."""
+    if depth > MOST_DEEP:
+        return None
+    parts: list[tuple[str, Value]] = []
+    if type(value) is Tuple:
+        parts = [("", item) for item in value.items]
+    elif type(value) is Ref:
+        content = m.cells.get(value.address)
+        if isinstance(content, Tensor):
+            return (content, path) if content.has_graph else None
+        if isinstance(content, Sequence):
+            parts = [("", item) for item in content.items or ()]
+            if content.rest is not None and content.nonempty:
+                parts.append(("", content.rest))
+        elif isinstance(content, Dict):
+            parts = [("", item) for _, item in content.items]
+        elif isinstance(content, Layer):
+            parts = list(content.children)
+        if isinstance(content, (Instance, Layer)):
+            for name in m.attributes.get(value.address & ~1, ()):
+                if not name.startswith("#") and name != "grad":
+                    parts.append((name, m.cells.get((value.address, name))))
+    for name, part in parts:
+        found = _computed(m, part, f"{path}.{name}".strip("."), depth + 1)
+        if found is not None:
+            return found
+    return None
