@@ -25,7 +25,8 @@ def check(event: GradTensorSerialised) -> Iterator[Finding]:
         what = f"{name} holds a computed tensor in `{event.path}`"
     else:
         what = f"{name} {'is' if event.direct else 'holds'} a computed tensor that requires grad"
-    notes = [Note("made", code(event.made), event.made)] if event.made is not None else []
+    label = "loader" if event.how == "workers" else "made"
+    notes = [Note(label, code(event.made), event.made)] if event.made is not None else []
     fixes: tuple[Fix, ...] = ()
     if source is not None and event.direct:
         fixes = (

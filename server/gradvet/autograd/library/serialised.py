@@ -36,6 +36,8 @@ def from_worker(m: Machine, row: Value, site: ast.AST) -> None:
 def _tell(m: Machine, site: ast.AST, how: str, state: Tensor, path: str, *, direct: bool) -> None:
     source = site.args[0] if isinstance(site, ast.Call) and site.args else None
     made = state.origin.node if state.origin is not None else None
+    if how == "workers" and made is not None:
+        site, made = made, site  # the loader is innocent: it is told where the row comes from
     m.emit(GradTensorSerialised(site, m.where(), state, how, path, source, made, direct))
 
 
