@@ -219,6 +219,19 @@ class Agent:
         self.result = (a_loss, loss.detach())
 """
     ),
+    "the mean of a difference has a goal that need not require grad": (
+        """
+def train(model, loader, opt):
+    seen = []
+    for x, goal in loader:
+        loss = (model(x) - goal).abs().mean()
+        seen.append(goal)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+    return torch.stack(seen).numpy()
+"""
+    ),
     "an inner loop that is unrolled carries its graph on purpose": (
         """
 class Solver(nn.Module):

@@ -324,6 +324,7 @@ class FreezeUndone(Event):
     freeze: ast.AST
 
 
+@dataclass(frozen=True, slots=True)
 class CloneOutdated(Event):
     """A clone of a leaf still leads to the leaf, which was changed since, when `backward` goes through it."""
 

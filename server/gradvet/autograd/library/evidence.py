@@ -5,21 +5,11 @@ next pass over the loop: what its place gives is then taken to require grad at o
 """
 
 import ast
-from collections.abc import Iterator
 from typing import Any
 
-from gradvet.autograd.graph import (
-    LEARN,
-    MOST_DEEP,
-    UNKNOWN,
-    add_node,
-    held_tensors,
-    is_weight,
-    node_key,
-    unknown_key,
-)
+from gradvet.autograd.graph import LEARN, MOST_DEEP, UNKNOWN, add_node, held_tensors, node_key, unknown_key
 from gradvet.autograd.machine import EXPECT, Machine
-from gradvet.autograd.memory.domain import FLOAT, GRAD, MAYBE, NO, NOTHING, YES, Node, Origin, Tensor
+from gradvet.autograd.memory.domain import FLOAT, GRAD, NO, NOTHING, YES, Node, Origin, Tensor
 from gradvet.autograd.memory.values import Number, Opaque, Ref, Tuple, Value, atoms
 
 ROOT = "it requires grad, since `backward()` is called on it"
@@ -28,7 +18,8 @@ TERM = "it requires grad, as a term of a loss on which `backward()` is called"
 MOST_TERMS = 24
 _ADDED = frozenset({"+", "-", "+=", "-=", "add()", "add_()", "sub()", "sub_()"})
 _WEIGHTED = frozenset({"*", "/", "*=", "/=", "mul()", "mul_()", "div()", "div_()"})
-_SAME = frozenset({"mean", "sum", "neg", "nanmean", "squeeze", "float", "to", "view", "reshape", "flatten"})
+_SAME = frozenset({"neg", "scale", "squeeze", "float", "to"})
+_REDUCED = frozenset({"mean", "sum", "nanmean", "view", "reshape", "flatten"})
 _SYMBOLS: dict[type, str] = {ast.Add: "+", ast.Sub: "-"}
 
 
@@ -38,14 +29,18 @@ def learn(m: Machine, value: Value, site: ast.AST) -> None:
         _requires(m, value, site, ROOT, MOST_TERMS)
 
 
-def _requires(m: Machine, ref: Ref, site: ast.AST, words: str, left: int) -> int:
-    """Take it that something requires grad, and the terms that it is the sum of; gives how many may follow."""
+def _requires(m: Machine, ref: Ref, site: ast.AST, words: str, left: int, *, summed: bool = True) -> int:
+    """Take it that something requires grad, and the terms that it is the sum of; gives how many may follow.
+
+    Below what is not `summed`, as in the mean of a difference, one of the parts need not require grad.
+    """
     content: Any = m.cells.get(ref.address)
-    if left <= 0 or ref.address & 1 or not _may_require(content) or (words == TERM and _is_constant(content)):
+    if left <= 0 or ref.address & 1 or not _may_require(content):
         return left  # what stands for several is not known by what happens to one of them
     left -= 1
-    for term in list(_terms(m, ref, content)):
-        left = _requires(m, term, site, TERM, left)
+    terms, linear = _terms(m, ref, content)
+    for term in terms if summed or len(terms) == 1 else ():
+        left = _requires(m, term, site, TERM, left, summed=summed and linear)
     if type(content) is Opaque:
         _known(m, ref, content, site, words)
     else:
@@ -59,11 +54,6 @@ def _requires(m: Machine, ref: Ref, site: ast.AST, words: str, left: int) -> int
 
 def _may_require(content: Any) -> bool:
     return type(content) is Opaque or (type(content) is Tensor and content.requires_grad != NO)
-
-
-def _is_constant(content: Any) -> bool:
-    """Whether a term was computed of constants and of data, and may require grad only for the sake of the data."""
-    return type(content) is Tensor and content.requires_grad == MAYBE and bool(content.dead)
 
 
 def _asking(state: Tensor, words: str) -> Tensor:
@@ -155,60 +145,57 @@ def _name(content: Opaque, inputs: list[Tensor]) -> str:
 # -- the terms of a sum
 
 
-def _terms(m: Machine, ref: Ref, content: Opaque | Tensor) -> Iterator[Ref]:
-    """The things of which the gradient of a value is the gradient, up to a weight."""
+def _terms(m: Machine, ref: Ref, content: Opaque | Tensor) -> tuple[list[Ref], bool]:
+    """The things of which the gradient of a value is the gradient, up to a weight, and whether it is a sum of them."""
     if isinstance(content, Opaque):
-        yield from _terms_of_unknown(m, content)
-        return
-    for address in content.nodes:
-        node = m.cells.get(node_key(address))
-        if type(node) is not Node or address != ref.address:
-            continue
-        unknown = m.cells.get(unknown_key(address))
-        parts = [Ref(at) for at in sorted(node.inputs)]
-        parts += [part for part in (unknown.items if type(unknown) is Tuple else ()) if type(part) is Ref]
-        only = len(parts) == 1  # if it did not require grad, neither would what was made of it
-        if only or node.name.removesuffix("()") in _SAME:
-            yield from parts
-        elif node.name in _ADDED:
-            yield from _addends(m, parts)
-        elif node.name in _WEIGHTED:
-            yield from _weighted(m, parts)
+        return _terms_of_unknown(m, content)
+    node = m.cells.get(node_key(ref.address))
+    if type(node) is not Node or ref.address not in content.nodes:
+        return [], False
+    unknown = m.cells.get(unknown_key(ref.address))
+    parts = [Ref(at) for at in sorted(node.inputs)]
+    parts += [part for part in (unknown.items if type(unknown) is Tuple else ()) if type(part) is Ref]
+    if node.name in _ADDED:
+        return _addends(m, parts), True
+    if node.name in _WEIGHTED:
+        return _weighted(m, parts), True
+    # If the only one did not require grad, neither would what was made of it.
+    return (parts if len(parts) == 1 else []), node.name.removesuffix("()") in _SAME
 
 
-def _terms_of_unknown(m: Machine, content: Opaque) -> Iterator[Ref]:
+def _terms_of_unknown(m: Machine, content: Opaque) -> tuple[list[Ref], bool]:
     node = content.origin.node if content.origin is not None else None
     parts = [part for value in content.inputs for part in atoms(value) if type(part) is Ref]
     match node:
         case ast.BinOp(op=ast.Add() | ast.Sub()) | ast.AugAssign(op=ast.Add() | ast.Sub()):
-            yield from _addends(m, parts)
+            return _addends(m, parts), True
         case ast.UnaryOp():
-            yield from parts
+            return parts, True
         case ast.BinOp(op=ast.Mult() | ast.Div()) | ast.AugAssign(op=ast.Mult() | ast.Div()):
-            yield from _weighted(m, parts)
-        case ast.Call(func=ast.Attribute(attr=name)) if name in _SAME:
-            yield from parts[:1]
+            return _weighted(m, parts), True
+        case ast.Call(func=ast.Attribute(attr=name)) if name in _SAME or name in _REDUCED:
+            return parts[:1], name in _SAME
         case ast.Call(func=ast.Attribute(attr="scale"), args=[_]):  # of a gradient scaler
-            yield from parts[-1:]
+            return parts[-1:], True
+    return [], False
 
 
-def _addends(m: Machine, parts: list[Ref]) -> Iterator[Ref]:
+def _addends(m: Machine, parts: list[Ref]) -> list[Ref]:
     """Of what is added, all that was computed: an argument or an item of a batch may be a target, a plain number."""
-    return (
-        part for part in parts if _is_tensor(m, part) or (_was_computed(m, part) and not is_weight(m, part))
-    )
+    return [part for part in parts if _is_tensor(m, part) or _was_computed(m, part)]
 
 
-def _weighted(m: Machine, parts: list[Ref]) -> Iterator[Ref]:
+def _weighted(m: Machine, parts: list[Ref]) -> list[Ref]:
     """Of two factors, the one that is not just a weight: the only one, the one that is a tensor or was computed."""
-    if len(parts) == 1:
-        yield parts[0]
-        return
-    for asks in (_is_tensor, _was_computed):
+    for asks in (_is_any, _is_tensor, _was_computed):
         found = [part for part in parts if asks(m, part)]
         if len(found) == 1:
-            yield found[0]
-            return
+            return found
+    return []
+
+
+def _is_any(m: Machine, part: Ref) -> bool:
+    return True
 
 
 def _is_tensor(m: Machine, part: Ref) -> bool:
