@@ -18,6 +18,7 @@ from gradvet.autograd.library import (  # noqa: F401  some only register what th
     functorch,
     methods,
     norms,
+    packed,
     torch_calls,
 )
 from gradvet.autograd.library.annotations import annotated

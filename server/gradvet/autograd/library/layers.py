@@ -58,6 +58,8 @@ _CONTAINERS = _LISTS | _DICTS | {"torch.nn.Sequential"}
 _BUFFERS = ("running_mean", "running_var", "num_batches_tracked")
 """What normalisation layers keep besides their parameters (torch.nn's documentation of BatchNorm and InstanceNorm)."""
 
+ON_PACKED: list[Callable[[Machine, Ref, "Layer", Call], Value | None]] = []
+"""What a layer makes of a packed sequence."""
 BASE = "#layer"
 NORMED, PARAMETRIZED = "#normed", "#parametrized"
 """Cells for what is computed from other parameters: before each forward, or whenever it is looked at."""
@@ -418,6 +420,10 @@ def training_of(m: Machine, ref: Ref) -> Value | None:
 
 def call_layer(m: Machine, ref: Ref, content: Layer, call: Call) -> Value:
     """Call a module of torch.nn."""
+    for answer in ON_PACKED:
+        packed = answer(m, ref, content, call)
+        if packed is not None:
+            return packed
     if content.name == "torch.nn.Sequential" or (
         content.children and not content.parameters and content.name == ""
     ):
