@@ -418,6 +418,15 @@ MOST_COUNTED = 4  # of a range, whose numbers may be indices
 MOST_MEMBERS = 60  # `Machine.numbered` has place for so many
 
 
+def _uses(node: ast.expr, target: ast.expr) -> bool:
+    """Whether the variable of a comprehension is read in it: `for _ in range(3)` only counts."""
+    names = {part.id for part in ast.walk(target) if isinstance(part, ast.Name)}
+    return any(
+        isinstance(part, ast.Name) and part.id in names and isinstance(part.ctx, ast.Load)
+        for part in ast.walk(node)
+    )
+
+
 def _comprehend(
     m: Machine, node: ast.expr, generators: list[ast.comprehension], element: Callable[[], Value]
 ) -> list[Value] | Value | None:
@@ -428,7 +437,7 @@ def _comprehend(
     content = m.cells.get(getattr(source, "address", -1))
     members = type(content) is Sequence and content.kind == "members"
     if type(content) is Range and content.values:
-        few = len(content.values) <= MOST_COUNTED
+        few = len(content.values) <= MOST_COUNTED and _uses(node, first.target)
         known = content.values if few or builds_modules(m, node) else known
     certain = True
 
