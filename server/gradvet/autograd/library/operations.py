@@ -855,11 +855,26 @@ def leaf_behind(m: Machine, state: Tensor) -> Tensor | None:
     """The leaf that requires grad and is this tensor, or the base of which it is a view; None if it may be neither."""
     if state.is_leaf == YES and state.view == NO:
         return state if state.alias is None else None
-    if state.view != YES or not state.base:
-        return None
+    own = _leaf_shared(m, state)
+    if own is not None or state.view != YES or not state.base:
+        return own
     bases = [m.cells.get(address) for address in sorted(state.base)]
-    leaves = [base for base in bases if type(base) is Tensor and base.requires_grad == base.is_leaf == YES]
-    return leaves[0] if len(leaves) == len(bases) else None
+    leaves = [_leaf_shared(m, base) for base in bases if type(base) is Tensor]
+    return leaves[0] if len(leaves) == len(bases) and all(leaf is not None for leaf in leaves) else None
+
+
+def _leaf_shared(m: Machine, state: Tensor) -> Tensor | None:
+    """The leaf that requires grad and is this tensor, or whose storage a part of its graph surely is."""
+    if state.requires_grad == state.is_leaf == YES and state.view == NO:
+        return state
+    if not (
+        state.view & YES and state.requires_grad == YES and state.alias is None and len(state.leaves) == 1
+    ):
+        return None
+    leaf = m.cells.get(min(state.leaves))
+    if type(leaf) is not Tensor or leaf.view != NO or not leaf.is_leaf == leaf.requires_grad == YES:
+        return None
+    return leaf if len(state.storage) == 1 and leaf.storage == state.storage else None
 
 
 def changed_unseen(m: Machine, value: Value, before: Tensor | None = None) -> None:
