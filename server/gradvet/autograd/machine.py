@@ -513,10 +513,9 @@ class Machine:
         """Run statements; whether the end is reached."""
         for statement in statements:
             self.step()
-            if not EXECUTE[type(statement)](self, statement):
-                return False
-            if self.raised:
-                self.raised = False
+            alive = EXECUTE[type(statement)](self, statement)
+            raised, self.raised = self.raised, False
+            if raised or not alive:
                 return False
             if self.frames[-1].raises:
                 self.capture_raise()

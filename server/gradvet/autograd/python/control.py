@@ -132,8 +132,11 @@ def fork(m: Machine, ways: list[Callable[[], tuple[bool, Value]]]) -> tuple[bool
     mark = m.store.mark()
     ends: list[Delta] = []
     values: list[Value] = []
+    raised = False
     for number, way in enumerate(ways, 1):
         alive, value = way()
+        if m.raised:  # this alternative does, and the others may go on
+            alive, raised, m.raised = False, True, False
         if alive and value is not None:
             values.append(value)
         if alive and not ends and number == len(ways):
@@ -142,6 +145,7 @@ def fork(m: Machine, ways: list[Callable[[], tuple[bool, Value]]]) -> tuple[bool
         if alive:
             ends.append(delta)
     if not ends:
+        m.raised = raised
         return False, None
     m.store.merge(ends)
     return True, m.store.union(values)
