@@ -13,7 +13,7 @@ from tools.probe.observed import Observation, Program
 
 SILENT_FAULTS = frozenset({
     "clip-misplaced", "data-attribute", "detached-alias-edited", "grad-mode-escape", "gradient-cut", "graph-retained",
-    "leaf-rebound", "numpy-alias-edited", "optimizer-misses-parameters", "parameter-unregistered",
+    "leaf-rebound", "numpy-alias-edited", "optimizer-misses-parameters", "parameter-unregistered", "requires-grad-forced",
     "running-average-with-graph", "step-before-backward", "zero-grad-misplaced", "zero-grad-missing",
 })  # fmt: skip
 """Rules whose errors are faults that torch keeps silent about, so that a clean run disproves nothing."""

@@ -106,8 +106,7 @@ def _set_grad_enabled(m: Machine, name: str, call: Call) -> Value:
     modes = GRAD | NO_GRAD
     if type(flag) is Const:
         modes = GRAD if flag.value else NO_GRAD
-    if m.mode == INFERENCE:
-        modes = INFERENCE
+    modes = (modes if m.mode & ~INFERENCE else 0) | (m.mode & INFERENCE)  # which no switch turns off
     m.store.set(MODE, modes)
     bit = (
         1 << len(m.setters)
