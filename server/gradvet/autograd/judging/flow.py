@@ -135,7 +135,12 @@ class Flow:
                 self.outputs.update(dict.fromkeys(nodes, call))
 
     def follows(self, leaves: Iterable[int], sources: frozenset[int], site: ast.AST) -> None:
-        """These leaves were set from the values of others: by `load_state_dict`, a copy, a moving average."""
+        """These leaves were set from the values of others, while training goes on: `load_state_dict`, a moving average."""
+        frames = self.machine.frames
+        if any(getattr(frame.node, "name", "") == "__init__" for frame in frames):
+            return
+        if len(frames) == 1 and not self.machine.loops:
+            return
         for leaf in leaves:
             if sources - {leaf}:
                 self.followers[leaf & ~1] = site

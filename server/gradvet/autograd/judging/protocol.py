@@ -255,7 +255,11 @@ class Protocol:
 
     def _steps(self, ref: Ref, subject: ast.expr | None, call: Call) -> bool:
         """Whether `step()` of something unknown is that of an optimizer."""
-        if len(call.args) > 1 or (call.args and self.machine.tensor(call.args[0]) is not None):
+        if (
+            len(call.args) > 1
+            or call.keywords.keys() - {"closure"}
+            or (call.args and self.machine.tensor(call.args[0]) is not None)
+        ):
             return False
         name = subject.id if isinstance(subject, ast.Name) else getattr(subject, "attr", "")
         return ref.address in self.optimizers or bool(_NAMED.search(name))
@@ -367,7 +371,7 @@ class Protocol:
 
     def _judge_step(self, step: Step) -> None:
         relevant = [g for g in step.gradients if g.phases not in (CLEAR, UNSEEN)]
-        if not relevant:
+        if not relevant or not (step.known or self._are_of_torch(relevant)):
             return
         site = self.sites[step.number]
         new = [g for g in relevant if g.phases & HOLDS_NEW]
@@ -386,6 +390,11 @@ class Protocol:
                 if loop is not None:
                     self._dropped(site, [g], loop)
                     break
+
+    def _are_of_torch(self, gradients: list[Gradient]) -> bool:
+        """Whether it is torch's backward that filled these, and not one of another framework with optimizers of its own."""
+        numbers = {n for g in gradients for n in (*g.backwards, *(lost for lost, _ in g.lost))}
+        return bool(numbers) and all(_is_of_torch(self.sites[number].node) for number in numbers)
 
     def _bypassed(self, site: Site, gradients: list[Gradient]) -> None:
         """`optimizer.step()` while the gradients are still scaled."""
@@ -531,6 +540,18 @@ def _altered(g: Gradient) -> Gradient:
     """A gradient that the program scales or changes by itself: an average over steps is then meant."""
     kept = UNSEEN if g.phases & (MIXED | USED) else g.phases
     return g._replace(phases=kept, scaled=NO | YES)
+
+
+def _is_of_torch(backward: ast.AST) -> bool:
+    """Whether a backward is a method of the loss itself, or of what Accelerate and Lightning give."""
+    match backward:
+        case ast.Call(func=ast.Attribute(attr="backward"), args=[]):
+            return True
+        case ast.Call(func=ast.Attribute(attr="manual_backward")):
+            return True
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name) | ast.Attribute(attr=name))):
+            return name in ("accelerator", "fabric")
+    return False
 
 
 def _leaves_early(loop: ast.AST) -> bool:

@@ -368,7 +368,7 @@ def _scaled(m: Machine, ref: Ref, call: Call) -> Value:
     """`scaler.scale(loss)`."""
     if m.tensor(call.args[0]) is not None:
         return optimizers.scaled(m, ref, call.args[0], call)
-    value = m.unknown(call.node, "the result of `scale`", (ref, *call.args), "call")
+    value = m.unknown(call.node, "the result of `scale`", call.args, "call")
     if m.judge is not None:
         m.judge.protocol.scales(ref, value, call.node)
     return value

@@ -642,8 +642,6 @@ def copied(m: Machine, value: Value, site: ast.AST, done: dict[int, Ref]) -> Val
                 alias=None,
                 inference=made_in(m),
             )
-            if m.judge is not None:
-                m.judge.flow.follows([address], frozenset({value.address}), site)
         case Sequence():
             known = None if content.items is None else tuple(again(item) for item in content.items)
             content = content._replace(
