@@ -40,3 +40,19 @@ class LegacyVariable(Event):
     volatile: bool
     cuts: bool
     plain: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DetachLate(Event):
+    """`.cpu().detach()`, `.clone().detach()`: the graph is built for the step before and dropped; `step` is that call."""
+
+    step: ast.Call
+
+
+@dataclass(frozen=True, slots=True)
+class HalfToNumpy(Event):
+    """A tensor of bfloat16 is handed to numpy, which has no such type; `made` is where it became so."""
+
+    tensor: Tensor
+    made: ast.AST
+    source: ast.expr | None

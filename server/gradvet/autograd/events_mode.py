@@ -75,3 +75,11 @@ class BackwardUnrecorded(Event):
 
     mode: ast.AST
     root: ast.expr | None
+
+
+@dataclass(frozen=True, slots=True)
+class ModeRedundant(Event):
+    """A grad mode is switched to what it is already, by a `with` inside `outer` in the same function."""
+
+    outer: ast.AST
+    alone: bool

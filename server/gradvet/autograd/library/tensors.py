@@ -5,9 +5,11 @@ from collections.abc import Callable
 from functools import partial
 
 from gradvet.autograd.events import ToNumpy
+from gradvet.autograd.events_exit import DetachLate
 from gradvet.autograd.graph import backward, held_tensors, unknown_cut
 from gradvet.autograd.knowledge.lookup import Op, load
 from gradvet.autograd.library import flags, forgotten, hooks
+from gradvet.autograd.library.half import half_to_numpy
 from gradvet.autograd.library.operations import Inputs as OpInputs
 from gradvet.autograd.library.operations import (
     Operand,
@@ -501,8 +503,15 @@ def detached(m: Machine, site: ast.AST, value: Value, state: Tensor, words: str)
     return Ref(address)
 
 
+_STEPS = frozenset({"cpu", "cuda", "clone", "to", "float", "double", "half", "bfloat16", "contiguous"})
+
+
 @method("detach")
 def _detach(m: Machine, receiver: Value, state: Tensor, call: MethodCall) -> Value:
+    step = call.receiver_node
+    steps = isinstance(step, ast.Call) and isinstance(step.func, ast.Attribute) and step.func.attr in _STEPS
+    if steps and isinstance(step, ast.Call) and state.requires_grad == YES and m.mode == GRAD:
+        m.emit(DetachLate(call.node, m.where(), step))
     return detached(m, call.node, receiver, state, "detach()")
 
 
@@ -553,6 +562,7 @@ def _hook(m: Machine, receiver: Value, state: Tensor, call: MethodCall) -> Value
 
 @method("numpy")
 def _numpy(m: Machine, receiver: Value, state: Tensor, call: MethodCall) -> Value:
+    half_to_numpy(m, call.node, receiver, call.receiver_node)
     forced = call.argument(0, "force")
     if type(forced) is not Const or not forced.value:
         to_numpy(m, call.node, state, ".numpy()", call.receiver_node)

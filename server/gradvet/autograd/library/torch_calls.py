@@ -372,7 +372,7 @@ def _tell_legacy(m: Machine, call: Call, state: Tensor | None, flag: Value | Non
     plain = len(node.args) == 1 and not node.keywords
     source = node.args[0] if node.args and not isinstance(node.args[0], ast.Starred) else None
     volatile = "volatile" in call.keywords
-    if state is not None or volatile:
+    if volatile or (state is not None and flag in (None, FALSE)):  # a new leaf is asked for otherwise
         m.emit(LegacyVariable(node, m.where(), source, volatile, cuts, plain))
 
 

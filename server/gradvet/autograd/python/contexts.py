@@ -6,8 +6,10 @@ from functools import reduce
 from operator import or_
 
 from gradvet.autograd.events import WithUncalled
+from gradvet.autograd.events_mode import ModeRedundant
 from gradvet.autograd.library import escapes
 from gradvet.autograd.machine import MODE, Frame, Machine
+from gradvet.autograd.memory.domain import GRAD, INFERENCE, NO_GRAD
 from gradvet.autograd.memory.store import Seen
 from gradvet.autograd.memory.values import (
     NONE,
@@ -63,6 +65,7 @@ def run_with(m: Machine, node: ast.With, at: int) -> bool:
         if inner:
             escapes.entered_again(m, item.context_expr, manager.node)
             m.entered_twice.add(manager.node)
+        _redundant(m, node, manager, item)
         m.mode_nodes.append(item.context_expr)
         m.entered.append(manager.node)
 
@@ -112,6 +115,16 @@ def _suppressed(m: Machine, body: Callable[[], bool]) -> bool:
     m.store.undo(base)
     m.store.merge(ends)
     return True
+
+
+def _redundant(m: Machine, node: ast.With, manager: Mode, item: ast.withitem) -> None:
+    """`with torch.no_grad()` where a `with` or a decorator of the same function has turned grad mode off already."""
+    off = m.mode in (NO_GRAD, INFERENCE) and not manager.modes & GRAD and manager.modes != INFERENCE
+    opened = m.mode_nodes[m.frames[-1].modes_before :]
+    decorators = getattr(m.frames[-1].node, "decorator_list", ())
+    outer = opened or [place for place in m.mode_nodes if place in decorators]
+    if off and outer and manager.node is item.context_expr:
+        m.emit(ModeRedundant(item.context_expr, m.where(), outer[-1], alone=len(node.items) == 1))
 
 
 def _expects_to_raise(node: ast.expr) -> bool:
