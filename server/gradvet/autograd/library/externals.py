@@ -191,6 +191,8 @@ def _initialised(m: Machine, name: str, call: Call) -> Value:
     """torch.nn.init: changes its tensor in place with grad mode off; `calculate_gain` gives a number."""
     short = name.rpartition(".")[2]
     target = call.argument(0, "tensor")
+    if short == "_calculate_fan_in_and_fan_out":
+        return Tuple((Number("int"), Number("int")))
     if not short.endswith("_") or target is None:
         return Number("float") if short == "calculate_gain" else NONE if target is None else target
     state = m.tensor(target)
