@@ -55,6 +55,59 @@ class PPO:
         self.log(kept, entropies, weights)
 """
     ),
+    "a loss that is one of two is known by its backward, whichever it is": (
+        """
+class Model:
+    def __init__(self, loss=None):
+        self.loss = self.own_loss if loss is None else loss
+
+    def step(self, x):
+        loss = self.loss(self.network(x))
+        loss.backward()
+        return loss.cpu().numpy()  # numpy-on-grad
+
+    def own_loss(self, y):
+        return self.other.loss(y)
+"""
+    ),
+    "what is abstract gives what a subclass makes of it": (
+        """
+from abc import ABC, abstractmethod
+
+class Factory(ABC):
+    @abstractmethod
+    def make(self, parameters):
+        pass
+
+    @property
+    @abstractmethod
+    def rate(self):
+        pass
+
+class Wrapper:
+    def __init__(self, optimizer):
+        self.optimizer = optimizer
+
+    def step(self, loss, rate):
+        self.optimizer.zero_grad()
+        (rate.scale() * loss).backward()
+        self.optimizer.step()
+
+class Algorithm:
+    def __init__(self, critic: nn.Module, factory: Factory):
+        self.critic = critic
+        self.rate = factory.rate
+        self.optim = Wrapper(factory.make(critic.parameters()))
+
+    def update(self, batches):
+        losses = []
+        for batch in batches:
+            loss = F.mse_loss(batch.returns, self.critic(batch.obs))
+            self.optim.step(loss, self.rate)
+            losses.append(loss)  # graph-retained
+        return sum(losses)
+"""
+    ),
     "an engine that runs the backward of a loss": (
         """
 def train(model, batches, engine, n):

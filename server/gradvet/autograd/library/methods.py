@@ -95,6 +95,10 @@ def call_method(m: Machine, method: Method, call: Call) -> Value:
         entered = contexts.stack_method(m, name, call)
         if entered is not None:
             return entered
+    elif kind is Union and name == "backward" and not call.args:
+        options = {word: call.keywords.get(f"{word}_graph") for word in ("retain", "create")}
+        backward(m, call.node, receiver, **options, how="backward()")
+        return NONE
     elif kind is Union or kind is Each:
         return _each(m, receiver, name, method.node, call)
     elif kind in (Text, Const):

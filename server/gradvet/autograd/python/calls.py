@@ -161,6 +161,10 @@ def call_value(m: Machine, function: Value, call: Call) -> Value:
 
 def _call_each(m: Machine, functions: tuple[Value, ...], call: Call) -> Value:
     """Call whichever it is: every alternative from the same state, joined."""
+    if all(type(function) is Method and function.name == "backward" for function in functions):
+        # Whichever it is, the line tells of it alike: what is learnt must not be lost where the ways meet again.
+        receivers = join_all([function.receiver for function in functions])
+        return CALL_METHOD[0](m, functions[0]._replace(receiver=receivers), call)
     mark = m.store.mark()
     ends, values = [], []
     for number, function in enumerate(functions):
@@ -216,6 +220,10 @@ def call_function(
     """Run a function of the file with these arguments."""
     node = function.node
     m.reached.add(node)
+    if function.kind == ABSTRACT:
+        return unknown_call(
+            m, call, f"the result of `{getattr(node, 'name', 'a method')}`, which is abstract"
+        )
     if function.kind == "contextmanager" and taker is None:
         return Managed(function, call)
     runs = m.runs.get(node, 0)
@@ -428,6 +436,8 @@ def _forget(m: Machine, frame: Frame) -> None:
 # -- decorators
 
 
+ABSTRACT = "abstract"
+"""What a function is that only subclasses define: what it gives is not known, whatever its body says."""
 _PLAIN_DECORATORS = {
     "builtins.property": "property",
     "functools.cached_property": "property",
@@ -435,7 +445,7 @@ _PLAIN_DECORATORS = {
     "builtins.classmethod": "classmethod",
     "contextlib.contextmanager": "contextmanager",
     "contextlib.asynccontextmanager": "contextmanager",
-    "abc.abstractmethod": "",
+    "abc.abstractmethod": ABSTRACT,
 }
 
 
@@ -454,6 +464,8 @@ def decorate(m: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef, function:
         if type(value) is not Function:
             continue
         if type(applied) is External:
+            if value.kind == ABSTRACT:
+                continue
             if applied.name in _PLAIN_DECORATORS:
                 value = value._replace(kind=_PLAIN_DECORATORS[applied.name] or value.kind)
             elif applied.name in ("torch.no_grad", "torch.inference_mode", "torch.enable_grad"):

@@ -41,7 +41,15 @@ from gradvet.autograd.memory.values import (
     join,
     join_all,
 )
-from gradvet.autograd.python.calls import Call, Member, call_function, call_value, find_in_class, setter_of
+from gradvet.autograd.python.calls import (
+    ABSTRACT,
+    Call,
+    Member,
+    call_function,
+    call_value,
+    find_in_class,
+    setter_of,
+)
 from gradvet.autograd.python.names import bind
 
 _MATH_CONSTANTS = {
@@ -165,9 +173,15 @@ def child(m: Machine, ref: Ref, name: str, node: ast.AST) -> Value:
     return value
 
 
+def _is_property(node: ast.FunctionDef) -> bool:
+    return any(isinstance(made, ast.Name) and made.id == "property" for made in node.decorator_list)
+
+
 def _bind_member(m: Machine, member: Value, receiver: Value, node: ast.AST) -> Value:
     """What a class attribute is when it is reached through an instance."""
     if type(member) is Function:
+        if member.kind == ABSTRACT and isinstance(member.node, ast.FunctionDef) and _is_property(member.node):
+            return child(m, receiver, member.node.name, node) if type(receiver) is Ref else Unknown()
         if member.kind == "property":
             return call_function(m, member, Call(node, (receiver,)))
         if member.kind == "staticmethod":
