@@ -9,7 +9,7 @@ from gradvet.rules import rule
 from gradvet.syntax import edits
 
 
-@rule(ScalarConverted, family="exit", severity=Severity.WARNING)
+@rule(ScalarConverted, family="exit", severity=Severity.INFO)
 def check(event: ScalarConverted) -> Iterator[Finding]:
     """Report `float(loss)` and `math.exp(loss)`."""
     source: ast.expr = event.source

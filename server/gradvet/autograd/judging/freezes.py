@@ -40,7 +40,11 @@ class FreezeNotes:
         if not trains:
             self.frozen[leaf] = Frozen(site, self.work, outermost)
             self.of_site.setdefault(site, set()).add(leaf)
-        elif before is not None and (before.work, before.outermost) == (self.work, outermost):
+        elif (
+            before is not None
+            and (before.work, before.outermost) == (self.work, outermost)
+            and _is_plain(site)
+        ):
             self.undone.setdefault((before.site, site), set()).add(leaf)
             self.calls[site] = self.machine.where()
 
@@ -49,3 +53,15 @@ class FreezeNotes:
         for (freeze, thaw), leaves in self.undone.items():
             if freeze is not thaw and leaves >= self.of_site[freeze]:
                 self.machine.emit(FreezeUndone(thaw, self.calls[thaw], freeze))
+
+
+def _is_plain(site: ast.AST) -> bool:
+    """Whether a place says itself that parameters are to train: `= True`, `requires_grad_()`; others restore a flag."""
+    match site:
+        case ast.Assign(value=ast.Constant(value=True)):
+            return True
+        case ast.Call(args=[] | [ast.Constant(value=True)], keywords=[]):
+            return True
+        case ast.Call(args=[], keywords=[ast.keyword(value=ast.Constant(value=True))]):
+            return True
+    return False
