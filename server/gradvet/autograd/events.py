@@ -330,3 +330,21 @@ class CloneOutdated(Event):
 
     root: Tensor
     backward: ast.AST
+
+
+@dataclass(frozen=True, slots=True)
+class InputOverwritten(Event):
+    """A module made at `maker` works in place on `given`, which the function that calls it reads again at `read`."""
+
+    given: ast.expr
+    maker: ast.AST
+    read: ast.expr
+
+
+@dataclass(frozen=True, slots=True)
+class TermUnused(Event):
+    """A term with a graph is given a `name` that nothing reads, in code that runs the backward of another loss."""
+
+    name: str
+    tensor: Tensor
+    backward: ast.AST

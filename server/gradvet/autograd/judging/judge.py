@@ -18,6 +18,7 @@ from gradvet.autograd.judging.leaf_notes import LeafNotes
 from gradvet.autograd.judging.mode_left import ModeNotes
 from gradvet.autograd.judging.numpy_alias import NumpyNotes, target_of
 from gradvet.autograd.judging.optimizer_notes import OptimizerNotes
+from gradvet.autograd.judging.overwritten import OverwriteNotes
 from gradvet.autograd.judging.protocol import Protocol
 from gradvet.autograd.judging.registration import Registration
 from gradvet.autograd.judging.snapshots import SnapshotNotes
@@ -181,6 +182,7 @@ class Judge:
     modes: ModeNotes = field(init=False)
     functions: FunctionNotes = field(init=False)
     freezes: FreezeNotes = field(init=False)
+    overwritten: OverwriteNotes = field(init=False)
     escapes: EscapeNotes = field(init=False)
     flow: Flow = field(init=False)
     targets: Targets = field(init=False)
@@ -194,6 +196,7 @@ class Judge:
         self.walks = Walks(self.machine)
         self.functions = FunctionNotes(self.machine)
         self.freezes = FreezeNotes(self.machine)
+        self.overwritten = OverwriteNotes(self.machine)
         self.leaves = LeafNotes(self.machine)
         self.registration = Registration(self.machine)
         self.given = OptimizerNotes(self.machine)
@@ -207,6 +210,7 @@ class Judge:
     def conclude_topics(self, module: Module) -> None:
         """The notes that lie in parts of their own become events."""
         self.freezes.conclude()
+        self.overwritten.conclude()
         self.calls.conclude()
         self.walks.conclude(self.escaped_nodes)
         self.modes.conclude()

@@ -13,6 +13,7 @@ from gradvet.autograd.judging.frozen import reference_models
 from gradvet.autograd.judging.function_forms import function_forms
 from gradvet.autograd.judging.intents import intents
 from gradvet.autograd.judging.judge import Judge, Kept, ModuleCall, holder_words
+from gradvet.autograd.judging.unused_terms import unused_terms
 from gradvet.autograd.machine import CutInfo, Machine
 from gradvet.autograd.memory.domain import GRAD, NO, YES, Tensor
 from gradvet.autograd.memory.values import FALSE
@@ -27,6 +28,7 @@ def conclude(m: Machine, judge: Judge, module: Module) -> None:
     reference_models(m, judge)
     _conclude(m, judge, module)
     unrecorded_forwards(m, module.parents)
+    unused_terms(m, module.tree)
     function_forms(m)
     told_as_escapes(m)
 

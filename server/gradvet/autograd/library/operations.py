@@ -767,6 +767,7 @@ def edit(
         m.judge.edited(site, before, target, words)
         m.judge.written(site, before, [operand.state for operand in others], words)
         m.judge.walks.changed(site, target_value, before, target, words, maker)
+        m.judge.overwritten.changed(site, target_value, maker)
     if before.alias is None or before.alias.kind == "detach":  # the others have version counters of their own
         for storage in before.storage:
             changed_storage(m, storage, certain=len(before.storage) == 1)
