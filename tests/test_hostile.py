@@ -25,7 +25,7 @@ def _nested(count: int, head: str, body: str) -> str:
     return blocks + "".join("    " * count + line + "\n" for line in body.splitlines())
 
 
-STEPS = "the run was stopped after"
+STEPS = "was stopped after"
 CALLS = "what comes after that is not followed"
 LOOPS = "was not run item by item"
 
@@ -129,3 +129,27 @@ def test_ends_soon_and_tells_its_bounds(name: str) -> None:
     told = " ".join(analysis.facts.limits)
     assert limit in told
     assert analysis.facts.states or analysis.problems
+
+
+def test_a_part_that_takes_all_its_steps_leaves_some_for_the_others() -> None:
+    """What nothing reaches is run by itself, with a bound of its own."""
+    faults = _lines(3, "def f@():\n    v = torch.ones(3, requires_grad=True)\n    v.numpy()\n")
+    endless, _ = PROGRAMS["loops in loops with branches"]
+    analysis = analyze(Source("parts.py", _HEAD + faults + endless))
+    assert "a part of the run was stopped after 20000 statements" in analysis.facts.limits
+    assert ["numpy-on-grad"] * 3 == [d.rule.name for d in analysis.diagnostics]
+
+
+def test_a_long_file_is_run_to_its_end() -> None:
+    """How much may be run grows with the file."""
+    text = _lines(
+        10,
+        "def work@(x):\n"
+        + "    x = x\n" * 60
+        + "    return x\n\n\ndef start@():\n    x = torch.ones(3, requires_grad=True)\n"
+        + "    x = work@(x)\n" * 40
+        + "    x.numpy()\n\n\n",
+    )
+    analysis = analyze(Source("long.py", _HEAD + text))
+    assert () == analysis.facts.limits
+    assert 10 == len(analysis.diagnostics)

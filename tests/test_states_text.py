@@ -137,7 +137,8 @@ def test_a_bound_that_was_reached_is_told(shell: Shell, monkeypatch: pytest.Monk
     assert 0 == status
     assert "#   torch.ones(1)   " in out
     assert errors == (
-        "gradvet: program.py: the run was stopped after 3 statements; states that rest on it may be incomplete\n"
+        "gradvet: program.py: a part of the run was stopped after 3 statements; "
+        "states that rest on it may be incomplete\n"
     )
 
 

@@ -32,16 +32,19 @@ from gradvet.autograd.memory.values import (
 
 MODE = "mode"
 MODE_SETTER = "mode setter"
-MOST_STEPS = 20_000
+MOST_STEPS = 20_000  # of one part: the module's body, or what nothing reached and is run by itself
+MOST_STEPS_FOR_A_LINE = 20  # on top of those, in all parts together: a long file has more to run
+MOST_STEPS_IN_ALL = 100_000
 MOST_WORK = 4_000_000
+_TOO_MUCH_WORK = f"the run was stopped after {MOST_WORK} changes"
 MOST_CALLS_DEEP = 24
 MOST_RUNS_OF_ONE_FUNCTION = 240
 MOST_PASSES = 5
 MOST_UNROLLED_TOGETHER = 100
 
 
-class OutOfSteps(Exception):  # noqa: N818  not an error: the bound of the whole run was reached
-    """The run has done all the steps it may."""
+class OutOfSteps(Exception):  # noqa: N818  not an error: a bound of the run was reached
+    """A part of the run has done all the steps it may."""
 
 
 class Loop:
@@ -179,6 +182,9 @@ class Machine:
         self.reached: set[ast.AST] = set()
         self.limits: dict[str, None] = {}
         self.steps = 0
+        self.last_step = MOST_STEPS
+        lines = tree.body[-1].end_lineno or 0 if tree.body else 0
+        self._last_of_all = min(MOST_STEPS + lines * MOST_STEPS_FOR_A_LINE, MOST_STEPS_IN_ALL)
         self.grads: set[int] = set()
         self.raised = self.alone = self.cut_short = self.rewritten = False
         self.made_nodes = 0
@@ -521,13 +527,22 @@ class Machine:
                 self.capture_raise()
         return True
 
+    def begin_part(self) -> None:
+        """Begin a part of the run with steps of its own: one that takes too many leaves some for the others."""
+        self.last_step = min(self.steps + MOST_STEPS, self._last_of_all)
+
     def step(self) -> None:
         """Count a step of the run, which ends when there are too many, or when they cost too much."""
         self.steps += 1
-        if self.steps > MOST_STEPS or self.store.work > MOST_WORK:
-            of = "statements" if self.steps > MOST_STEPS else "changes"
-            self.limit(f"the run was stopped after {MOST_STEPS if of == 'statements' else MOST_WORK} {of}")
+        if self.steps > self.last_step or self.store.work > MOST_WORK:
+            self.limit(f"{self._bound()} statements" if self.steps > self.last_step else _TOO_MUCH_WORK)
             raise OutOfSteps
+
+    def _bound(self) -> str:
+        """The number of steps that ended this part, or all of them."""
+        if self.last_step < self._last_of_all:
+            return f"a part of the run was stopped after {MOST_STEPS}"
+        return f"the run was stopped after {self._last_of_all}"
 
     def capture_raise(self) -> None:
         """Keep the present state for the handlers around it: an exception may come here."""

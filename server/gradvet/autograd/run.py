@@ -99,6 +99,7 @@ def _own_states(m: Machine, module: Module) -> dict[ast.AST, Tensor]:
 
 def _bounded(m: Machine, work: Callable[[], object]) -> None:
     """Do a part of the run; when it reaches a bound it ends there, and what it would have done is not known."""
+    m.begin_part()
     try:
         work()
     except OutOfSteps:

@@ -297,6 +297,7 @@ class Imports:
         m.store.set((scope, "__name__"), const(file.value.name))
         m.frames, m.loops, m.calls = [Frame(tree, info, scope, m.number(), mark)], [], []
         m.alone = m.raised = False
+        last, m.last_step = m.last_step, MOST_STEPS
         m.steps = MOST_STEPS - MOST_STEPS_OF_IMPORTS + self._steps
         self._depth += 1
         try:
@@ -312,6 +313,7 @@ class Imports:
             self._steps = m.steps - MOST_STEPS + MOST_STEPS_OF_IMPORTS
             m.frames, m.loops, m.calls, m.alone, m.raised, m.cut_short = before
             m.steps = self._steps + MOST_STEPS - MOST_STEPS_OF_IMPORTS if self._depth else steps
+            m.last_step = last
         file.delta = m.store.delta(mark)
 
 
