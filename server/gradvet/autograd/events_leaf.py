@@ -1,13 +1,11 @@
 """What a program does with leaves: those that are lost, that a module does not know, that an optimizer does not have."""
 
 import ast
-from dataclasses import dataclass
 
 from gradvet.autograd.events import Event
 from gradvet.autograd.memory.domain import Tensor
 
 
-@dataclass(frozen=True, slots=True)
 class LeafRebound(Event):
     """A name that held a leaf is given to a tensor that was computed from it and its gradient, at this statement.
 
@@ -20,7 +18,6 @@ class LeafRebound(Event):
     used: ast.AST | None
 
 
-@dataclass(frozen=True, slots=True)
 class Unregistered(Event):
     """A module holds parameters that its `parameters()` does not list; `node` is where it was given them.
 
@@ -40,7 +37,6 @@ class Unregistered(Event):
     certain: bool
 
 
-@dataclass(frozen=True, slots=True)
 class TensorCopied(Event):
     """A constructor is given a tensor (`source`), and nothing that was seen needs the gradient of the copy.
 
@@ -53,7 +49,6 @@ class TensorCopied(Event):
     like: ast.expr | None
 
 
-@dataclass(frozen=True, slots=True)
 class OptimizerMisses(Event):
     """Parameters that a backward reaches came to a module after this optimizer had taken its parameters.
 
@@ -65,7 +60,6 @@ class OptimizerMisses(Event):
     late: bool
 
 
-@dataclass(frozen=True, slots=True)
 class NonLeafOptimized(Event):
     """An optimizer is given a tensor that was computed; `certain` is False where that depends on a device.
 

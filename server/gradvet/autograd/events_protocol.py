@@ -1,12 +1,10 @@
 """What a training step does with its gradients: cleared, clipped, unscaled and used in the right order or not."""
 
 import ast
-from dataclasses import dataclass
 
 from gradvet.autograd.events import Event
 
 
-@dataclass(frozen=True, slots=True)
 class GradientNotCleared(Event):
     """`node` adds to a gradient that `step` has used before and nothing has cleared.
 
@@ -20,7 +18,6 @@ class GradientNotCleared(Event):
     known: bool
 
 
-@dataclass(frozen=True, slots=True)
 class GradientDropped(Event):
     """`node` clears what `backward` has computed before `step` uses it; `loop` is the loop in which each pass does so."""
 
@@ -29,7 +26,6 @@ class GradientDropped(Event):
     loop: ast.AST | None
 
 
-@dataclass(frozen=True, slots=True)
 class ClipMisplaced(Event):
     """`node` clips no gradient, or not the right one.
 
@@ -44,7 +40,6 @@ class ClipMisplaced(Event):
     optimizer: ast.expr | None
 
 
-@dataclass(frozen=True, slots=True)
 class ScalerMisused(Event):
     """A gradient scaler is used out of order.
 
