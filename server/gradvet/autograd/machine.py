@@ -174,6 +174,7 @@ class Machine:
         self.events: list[Event] = []
         self.states: dict[ast.AST, Tensor] = {}
         self.vague: set[ast.AST] = set()
+        self._all_unseen: set[ast.AST] = set()
         self.cuts: list[CutInfo] = []
         self.cut_numbers: dict[tuple[str, int], int] = {}
         self.classes: dict[int, Any] = {}
@@ -513,7 +514,9 @@ class Machine:
 
     def unseen(self, node: ast.AST, reason: str = "calls that go too deep to follow") -> None:
         """Remember that what is in a node also held what this run does not see."""
-        self.vague.update(ast.walk(node))
+        if node not in self._all_unseen:
+            self._all_unseen.add(node)
+            self.vague.update(ast.walk(node))
 
     def block(self, statements: list[ast.stmt]) -> bool:
         """Run statements; whether the end is reached."""
