@@ -666,9 +666,11 @@ class Judge:
             if average is not None:
                 self._average(loop, state, average)
                 continue
-            behind = reachable(m, node.inputs)
-            if node.name not in ADDING or start + 1 not in behind or node.freed & YES:
+            if node.name not in ADDING or node.freed & YES:
                 continue  # no chain; or one that itself takes part in a backward: state that is carried over
+            behind = reachable(m, node.inputs)
+            if start + 1 not in behind:
+                continue
             if not loop.trains and not self._evaluates(loop):
                 continue
             if any(self._feeds_back(at, start + 1) for at in node.inputs if not at & 1):
