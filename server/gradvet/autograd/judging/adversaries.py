@@ -33,13 +33,15 @@ class Adversaries:
             return
         told: set[ast.AST] = set()
         raising: set[ast.AST | None] = set()
-        steps = [step for step in self.protocol.steps if not step.manual]
-        for own in steps:
-            for other in steps:
+        steps = [(step, _used(step)) for step in self.protocol.steps if not step.manual]
+        for own, used in steps:
+            if not used:
+                continue
+            for other, others in steps:
                 if not own.leaves.isdisjoint(other.leaves):
                     continue
-                for number in _used(own):
-                    self._judge(runs, own, other, number, told, raising)
+                for number in used:
+                    self._judge(runs, own, other, number, others - used, told, raising)
         if raising:  # the backward that raises for it needs no telling of its own
             events = self.machine.events
             events[:] = [e for e in events if not (type(e) is GraphFreed and e.node in raising)]
@@ -50,14 +52,18 @@ class Adversaries:
         own: Step,
         other: Step,
         number: int,
+        answers: set[int],
         told: set[ast.AST],
         raising: set[ast.AST | None],
     ) -> None:
-        """Whether a backward that the one's step uses walks through what belongs to the other, and is not wanted there."""
+        """Whether a backward that the one's step uses walks through what belongs to the other, and is not wanted there.
+
+        `answers` are the backwards that only the other's step uses.
+        """
         run = self._through_both(runs, number, own, other)
         if run is None:
             return
-        for theirs in _used(other) - _used(own):
+        for theirs in answers:
             answer = self._through_both(runs, theirs, own, other)
             if answer is None:
                 continue
