@@ -5,7 +5,6 @@ import pkgutil
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from gradvet.finding import Finding, Severity
@@ -24,7 +23,7 @@ class Rule:
     @property
     def page(self) -> str:
         """The rule's page in Markdown."""
-        return (files(__name__) / f"{self.name.replace('-', '_')}.md").read_text(encoding="utf-8")
+        return (pkgutil.get_data(__name__, f"{self.name.replace('-', '_')}.md") or b"").decode()
 
 
 def rule(*on: type, family: str, severity: Severity) -> Callable[[Callable[[Any], Iterator[Finding]]], Rule]:

@@ -1,9 +1,9 @@
 """What torch's functions, modules and distributions do to autograd, as measured: read from the data files."""
 
 import json
+import pkgutil
 from collections.abc import Mapping
 from functools import lru_cache
-from importlib import resources
 from typing import Any, NamedTuple
 
 from gradvet.autograd.knowledge.ops import Answer, Op, Output, Saved
@@ -133,11 +133,16 @@ class Knowledge:
 @lru_cache(maxsize=1)
 def load() -> Knowledge:
     """The checked-in knowledge: what was measured, and the few entries written by hand."""
-    folder = resources.files("gradvet.autograd.knowledge") / "data"
-    data = json.loads((folder / "torch_ops.json").read_text(encoding="utf-8"))
-    for section, entries in json.loads((folder / "by_hand.json").read_text(encoding="utf-8")).items():
+    data = _read("torch_ops.json")
+    for section, entries in _read("by_hand.json").items():
         data[section].update(entries)
     return Knowledge(data)
+
+
+def _read(name: str) -> dict[str, Any]:
+    # `importlib.resources` would take longer to import than all of this takes.
+    found: dict[str, Any] = json.loads(pkgutil.get_data(__package__ or "", f"data/{name}") or b"{}")
+    return found
 
 
 def renamed(record: Record, target: str) -> Record:
