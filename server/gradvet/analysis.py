@@ -4,7 +4,7 @@ import ast
 import logging
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from gradvet.autograd.facts import Expression, Facts
@@ -239,7 +239,7 @@ def _told_here(module: Module, facts: Facts, event: Any, finding: Finding) -> Fi
         return finding
     if elsewhere(module, facts.imported, finding.node) is not None:
         return None
-    nodes = [getattr(event, part) for part in event.field_names if part not in _ONLY_TOLD]
+    nodes = [getattr(event, part.name) for part in fields(event) if part.name not in _ONLY_TOLD]
     if any(isinstance(n, ast.AST) and elsewhere(module, facts.imported, n) is not None for n in nodes):
         return replace(finding, fixes=())
     return finding

@@ -4,10 +4,10 @@ import ast
 from dataclasses import dataclass
 
 from gradvet.autograd.memory.domain import Tensor
-from gradvet.autograd.record import Record
 
 
-class Event(Record):
+@dataclass(frozen=True, slots=True)
+class Event:
     """Something that happened at `node`; `calls` are the call sites that led there, outermost first."""
 
     node: ast.AST
@@ -23,24 +23,28 @@ class Cut:
     node: ast.AST
 
 
+@dataclass(frozen=True, slots=True)
 class ModeStatement(Event):
     """A grad mode was made and dropped: `torch.no_grad()` as a statement. `name` is its qualified name."""
 
     name: str
 
 
+@dataclass(frozen=True, slots=True)
 class WithUncalled(Event):
     """`with torch.no_grad:`, without the call."""
 
     name: str
 
 
+@dataclass(frozen=True, slots=True)
 class ModeDecorator(Event):
     """A grad mode decorates `target`, a function or a class of the file."""
 
     target: ast.AST
 
 
+@dataclass(frozen=True, slots=True)
 class Backward(Event):
     """A backward from `root` in grad mode `mode`.
 
@@ -55,6 +59,7 @@ class Backward(Event):
     cuts: "tuple[Cut, ...]"
 
 
+@dataclass(frozen=True, slots=True)
 class ToNumpy(Event):
     """A tensor is turned into a numpy array by `how`.
 
@@ -69,6 +74,7 @@ class ToNumpy(Event):
     fixable: bool
 
 
+@dataclass(frozen=True, slots=True)
 class DataUse(Event):
     """`.data` of a tensor: read, written in place, or assigned (`write` is then the node that writes).
 
@@ -93,6 +99,7 @@ class DataUse(Event):
     together: tuple[ast.AST, ...]
 
 
+@dataclass(frozen=True, slots=True)
 class AliasEdited(Event):
     """A tensor taken by `detach()` is changed in place while the tensor it came from is used later."""
 
@@ -104,6 +111,7 @@ class AliasEdited(Event):
     how: str
 
 
+@dataclass(frozen=True, slots=True)
 class Retained(Event):
     """A tensor with its graph outlives the iteration in which it was made, and they pile up.
 
@@ -124,6 +132,7 @@ class Retained(Event):
     fixable: bool
 
 
+@dataclass(frozen=True, slots=True)
 class UnusedGraph(Event):
     """A module that is being evaluated built a graph that no backward will use.
 
@@ -137,6 +146,7 @@ class UnusedGraph(Event):
     whole: bool
 
 
+@dataclass(frozen=True, slots=True)
 class CutPath(Event):
     """The only path from leaves that an optimizer owns to a loss is stopped at this node.
 
@@ -160,12 +170,14 @@ class CutPath(Event):
     assumes: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
 class StopCrossed(Event):
     """`# grad: stop` stands at a value that requires grad."""
 
     tensor: Tensor
 
 
+@dataclass(frozen=True, slots=True)
 class KeepCut(Event):
     """`# grad: keep` stands at a value that has no gradient, or whose gradient is cut `later`, at `cuts`."""
 
@@ -174,12 +186,14 @@ class KeepCut(Event):
     later: bool
 
 
+@dataclass(frozen=True, slots=True)
 class NoBackward(Event):
     """An op that torch records and has no backward for, on the way of a backward (`loss`)."""
 
     loss: ast.AST
 
 
+@dataclass(frozen=True, slots=True)
 class LeafChanged(Event):
     """A leaf that requires grad is changed in place while autograd records; or a view of it is (`is_view`).
 
@@ -194,6 +208,7 @@ class LeafChanged(Event):
     asks: bool
 
 
+@dataclass(frozen=True, slots=True)
 class SavedChanged(Event):
     """A tensor that an op saved is changed in place before the backward that needs it.
 
@@ -214,6 +229,7 @@ class SavedChanged(Event):
     plain: bool
 
 
+@dataclass(frozen=True, slots=True)
 class GraphFreed(Event):
     """A backward goes through nodes that another has freed.
 
@@ -230,6 +246,7 @@ class GraphFreed(Event):
     total: bool
 
 
+@dataclass(frozen=True, slots=True)
 class StateCarried(Event):
     """A backward goes through the graph of an earlier iteration, which `names` carried into this one.
 
@@ -247,6 +264,7 @@ class StateCarried(Event):
     kept: bool
 
 
+@dataclass(frozen=True, slots=True)
 class FunctionHolds(Event):
     """The forward of a custom Function sets an attribute of `ctx`, `name`, to a tensor; `role` is input or output.
 
@@ -258,6 +276,7 @@ class FunctionHolds(Event):
     plain: bool
 
 
+@dataclass(frozen=True, slots=True)
 class ViewChanged(Event):
     """A view is changed in place that torch does not let be changed; `tensor.made_as` tells why. `how` may be detach_()."""
 
@@ -266,6 +285,7 @@ class ViewChanged(Event):
     how: str
 
 
+@dataclass(frozen=True, slots=True)
 class RetainUnneeded(Event):
     """`retain_graph=True`, and no other backward goes through that graph.
 
@@ -276,12 +296,14 @@ class RetainUnneeded(Event):
     alone: bool
 
 
+@dataclass(frozen=True, slots=True)
 class CycleMade(Event):
     """`backward(create_graph=True)`, and the gradients that it left stay: each holds its parameter, which holds it."""
 
     root: Tensor
 
 
+@dataclass(frozen=True, slots=True)
 class GradientChanged(Event):
     """A gradient that a hook or the backward of a custom Function (`role`) was given is changed in place.
 
@@ -295,12 +317,14 @@ class GradientChanged(Event):
     returned: bool
 
 
+@dataclass(frozen=True, slots=True)
 class FreezeUndone(Event):
     """All parameters that were frozen at `freeze` are made to train again here, and nothing was computed in between."""
 
     freeze: ast.AST
 
 
+@dataclass(frozen=True, slots=True)
 class CloneOutdated(Event):
     """A clone of a leaf still leads to the leaf, which was changed since, when `backward` goes through it."""
 

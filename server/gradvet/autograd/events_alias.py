@@ -1,10 +1,12 @@
 """Storage that two names share, and what that does to the one when the other changes."""
 
 import ast
+from dataclasses import dataclass
 
 from gradvet.autograd.events import Event
 
 
+@dataclass(frozen=True, slots=True)
 class SharedEdit(Event):
     """A numpy array and a tensor share memory; the one is changed in place, and the other is used afterwards.
 
@@ -19,6 +21,7 @@ class SharedEdit(Event):
     saved: tuple[ast.AST, ...]
 
 
+@dataclass(frozen=True, slots=True)
 class SnapshotAliased(Event):
     """What was kept of a model's parameters is no copy: the optimizer changes it with the model.
 

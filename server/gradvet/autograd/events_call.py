@@ -1,10 +1,12 @@
 """Calls that were not made, and calls that were made for nothing."""
 
 import ast
+from dataclasses import dataclass
 
 from gradvet.autograd.events import Event
 
 
+@dataclass(frozen=True, slots=True)
 class NotCalled(Event):
     """A method stands where its call is meant: `loss.backward`.
 
@@ -19,6 +21,7 @@ class NotCalled(Event):
     subject: ast.expr | None
 
 
+@dataclass(frozen=True, slots=True)
 class ResultDropped(Event):
     """A method that only gives a new tensor was called, and nobody takes what it gives: `h.detach()`.
 

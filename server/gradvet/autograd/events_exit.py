@@ -1,11 +1,13 @@
 """Ways out of torch: to numbers, copies, other processes, and to what torch has left behind."""
 
 import ast
+from dataclasses import dataclass
 
 from gradvet.autograd.events import Event
 from gradvet.autograd.memory.domain import Tensor
 
 
+@dataclass(frozen=True, slots=True)
 class ScalarConverted(Event):
     """A tensor that requires grad is handed to `float`, `complex` or a function of `math`, by its expression `source`."""
 
@@ -14,6 +16,7 @@ class ScalarConverted(Event):
     source: ast.expr
 
 
+@dataclass(frozen=True, slots=True)
 class GradTensorSerialised(Event):
     """A computed tensor that requires grad is copied deeply, or crosses to another process.
 
@@ -29,6 +32,7 @@ class GradTensorSerialised(Event):
     direct: bool
 
 
+@dataclass(frozen=True, slots=True)
 class LegacyVariable(Event):
     """`Variable(x)`, with what it wraps; `volatile` says that the flag is given, `cuts` that a graph is dropped."""
 
@@ -38,12 +42,14 @@ class LegacyVariable(Event):
     plain: bool
 
 
+@dataclass(frozen=True, slots=True)
 class DetachLate(Event):
     """`.cpu().detach()`, `.clone().detach()`: the graph is built for the step before and dropped; `step` is that call."""
 
     step: ast.Call
 
 
+@dataclass(frozen=True, slots=True)
 class HalfToNumpy(Event):
     """A tensor of bfloat16 is handed to numpy, which has no such type; `made` is where it became so."""
 

@@ -1,11 +1,13 @@
 """What a program does to the flag `requires_grad`, and to the gradient of a tensor."""
 
 import ast
+from dataclasses import dataclass
 
 from gradvet.autograd.events import Event
 from gradvet.autograd.memory.domain import Tensor
 
 
+@dataclass(frozen=True, slots=True)
 class FlagMisspelt(Event):
     """`requires_grad` is meant, and something else is written.
 
@@ -19,6 +21,7 @@ class FlagMisspelt(Event):
     on_module: bool
 
 
+@dataclass(frozen=True, slots=True)
 class ModuleFlag(Event):
     """`module.requires_grad = flag`: an attribute that nobody looks at.
 
@@ -31,6 +34,7 @@ class ModuleFlag(Event):
     evidence: ast.AST | None
 
 
+@dataclass(frozen=True, slots=True)
 class NonScalarBackward(Event):
     """`backward()` without a gradient, from a tensor that has more than one element.
 
@@ -44,6 +48,7 @@ class NonScalarBackward(Event):
     assumed: bool
 
 
+@dataclass(frozen=True, slots=True)
 class IntegerFlag(Event):
     """`requires_grad` is turned on for a tensor of integers or booleans; `subject` is its expression, if it has one."""
 
@@ -51,6 +56,7 @@ class IntegerFlag(Event):
     subject: ast.expr | None
 
 
+@dataclass(frozen=True, slots=True)
 class NonLeafFlag(Event):
     """`requires_grad` of a computed tensor is set; `off` says that it is to be turned off."""
 
@@ -59,6 +65,7 @@ class NonLeafFlag(Event):
     off: bool
 
 
+@dataclass(frozen=True, slots=True)
 class NonLeafGradient(Event):
     """`.grad` of a computed tensor is read, and nobody has asked for it to be kept."""
 

@@ -1,10 +1,12 @@
 """A gradient that flows where none is meant to go."""
 
 import ast
+from dataclasses import dataclass
 
 from gradvet.autograd.events import Event
 
 
+@dataclass(frozen=True, slots=True)
 class TargetInGraph(Event):
     """Something a loss only compares or weights with still leads a gradient back to where it was computed.
 
@@ -21,6 +23,7 @@ class TargetInGraph(Event):
     owned: bool
 
 
+@dataclass(frozen=True, slots=True)
 class FakeInGraph(Event):
     """`node`, which another network made, enters a network with its graph, and `backward`, meant for that one, walks it all.
 
@@ -35,6 +38,7 @@ class FakeInGraph(Event):
     needed: ast.AST | None
 
 
+@dataclass(frozen=True, slots=True)
 class ReferenceWithGrad(Event):
     """A model that is only consulted is run as if it were to be trained.
 

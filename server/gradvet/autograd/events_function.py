@@ -1,10 +1,12 @@
 """How a custom autograd Function is written and called."""
 
 import ast
+from dataclasses import dataclass
 
 from gradvet.autograd.events import Event
 
 
+@dataclass(frozen=True, slots=True)
 class NotStatic(Event):
     """A method of a Function that torch calls without an instance is no static method."""
 
@@ -12,6 +14,7 @@ class NotStatic(Event):
     owner: str
 
 
+@dataclass(frozen=True, slots=True)
 class NotApplied(Event):
     """A Function is called past `apply`: its `forward` directly, or an instance of it."""
 
@@ -19,6 +22,7 @@ class NotApplied(Event):
     by_instance: bool
 
 
+@dataclass(frozen=True, slots=True)
 class GradientCount(Event):
     """`backward` returns `given` gradients for the `wanted` inputs of `forward`; `value` is what it returns, if anything."""
 
@@ -29,6 +33,7 @@ class GradientCount(Event):
     value: ast.expr | None
 
 
+@dataclass(frozen=True, slots=True)
 class SavedWrong(Event):
     """`save_for_backward` gets what it cannot save (list, number), or is called again (twice), or loses a graph (detached).
 

@@ -1,11 +1,13 @@
 """What a program does with leaves: those that are lost, that a module does not know, that an optimizer does not have."""
 
 import ast
+from dataclasses import dataclass
 
 from gradvet.autograd.events import Event
 from gradvet.autograd.memory.domain import Tensor
 
 
+@dataclass(frozen=True, slots=True)
 class LeafRebound(Event):
     """A name that held a leaf is given to a tensor that was computed from it and its gradient, at this statement.
 
@@ -18,6 +20,7 @@ class LeafRebound(Event):
     used: ast.AST | None
 
 
+@dataclass(frozen=True, slots=True)
 class Unregistered(Event):
     """A module holds parameters that its `parameters()` does not list; `node` is where it was given them.
 
@@ -37,6 +40,7 @@ class Unregistered(Event):
     certain: bool
 
 
+@dataclass(frozen=True, slots=True)
 class TensorCopied(Event):
     """A constructor is given a tensor (`source`), and nothing that was seen needs the gradient of the copy.
 
@@ -49,6 +53,7 @@ class TensorCopied(Event):
     like: ast.expr | None
 
 
+@dataclass(frozen=True, slots=True)
 class OptimizerMisses(Event):
     """Parameters that a backward reaches came to a module after this optimizer had taken its parameters.
 
@@ -60,6 +65,7 @@ class OptimizerMisses(Event):
     late: bool
 
 
+@dataclass(frozen=True, slots=True)
 class NonLeafOptimized(Event):
     """An optimizer is given a tensor that was computed; `certain` is False where that depends on a device.
 

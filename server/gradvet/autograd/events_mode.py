@@ -1,10 +1,12 @@
 """Grad modes that are on or off where they should not be, and what was made in them."""
 
 import ast
+from dataclasses import dataclass
 
 from gradvet.autograd.events import Event
 
 
+@dataclass(frozen=True, slots=True)
 class ForwardUnrecorded(Event):
     """The forward of a module that is trained runs with grad mode off.
 
@@ -19,6 +21,7 @@ class ForwardUnrecorded(Event):
     raises: bool
 
 
+@dataclass(frozen=True, slots=True)
 class ModeLeftOff(Event):
     """`set_grad_enabled(False)` in `function` outlives it; `other` says that it is undone on another way out.
 
@@ -31,6 +34,7 @@ class ModeLeftOff(Event):
     raises: bool
 
 
+@dataclass(frozen=True, slots=True)
 class ModeEscaped(Event):
     """A grad mode reaches code that it is not meant for, or does not reach the code that it is meant for.
 
@@ -44,6 +48,7 @@ class ModeEscaped(Event):
     trains: bool = False
 
 
+@dataclass(frozen=True, slots=True)
 class InferenceTensorUsed(Event):
     """A tensor made in inference mode is saved for backward, edited, or told to require grad outside of it.
 
@@ -56,6 +61,7 @@ class InferenceTensorUsed(Event):
     assumed: bool
 
 
+@dataclass(frozen=True, slots=True)
 class UnrecordedView(Event):
     """A view that was made with grad mode off is used where autograd records: it requires grad, and leads nowhere."""
 
@@ -63,6 +69,7 @@ class UnrecordedView(Event):
     subject: ast.expr | None
 
 
+@dataclass(frozen=True, slots=True)
 class BackwardUnrecorded(Event):
     """Forward and backward stand in one block, or one function, that turns grad mode off."""
 
@@ -70,6 +77,7 @@ class BackwardUnrecorded(Event):
     root: ast.expr | None
 
 
+@dataclass(frozen=True, slots=True)
 class ModeRedundant(Event):
     """A grad mode is switched to what it is already, by a `with` inside `outer` in the same function."""
 

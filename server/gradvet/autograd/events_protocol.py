@@ -1,10 +1,12 @@
 """What a training step does with its gradients: cleared, clipped, unscaled and used in the right order or not."""
 
 import ast
+from dataclasses import dataclass
 
 from gradvet.autograd.events import Event
 
 
+@dataclass(frozen=True, slots=True)
 class GradientNotCleared(Event):
     """`node` adds to a gradient that `step` has used before and nothing has cleared.
 
@@ -18,6 +20,7 @@ class GradientNotCleared(Event):
     known: bool
 
 
+@dataclass(frozen=True, slots=True)
 class GradientDropped(Event):
     """`node` clears what `backward` has computed before `step` uses it; `loop` is the loop in which each pass does so."""
 
@@ -26,6 +29,7 @@ class GradientDropped(Event):
     loop: ast.AST | None
 
 
+@dataclass(frozen=True, slots=True)
 class ClipMisplaced(Event):
     """`node` clips no gradient, or not the right one.
 
@@ -40,6 +44,7 @@ class ClipMisplaced(Event):
     optimizer: ast.expr | None
 
 
+@dataclass(frozen=True, slots=True)
 class ScalerMisused(Event):
     """A gradient scaler is used out of order.
 

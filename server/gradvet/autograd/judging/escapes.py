@@ -1,7 +1,7 @@
 """Generators and coroutines that stop under no_grad, and generators that were made under it and run elsewhere."""
 
 import ast
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from gradvet.autograd.events import Backward, UnusedGraph
 from gradvet.autograd.events_mode import ModeEscaped
@@ -35,11 +35,11 @@ class EscapeNotes:
         for event in self.stops.values():
             felt = next((other.node for other in m.events if _feels(other, event.mode)), None)
             m.events[:] = [other for other in m.events if not _feels(other, event.mode)]
-            m.emit(event.but(trains=trains, work=felt))
+            m.emit(replace(event, trains=trains, work=felt))
         for node, event in self.made.items():
             block = _block(event.mode, parents)
             if block is not None and (use := _used_outside(node, block, parents)) is not None:
-                m.emit(event.but(work=use))
+                m.emit(replace(event, work=use))
 
 
 def _feels(event: object, mode: ast.AST) -> bool:
