@@ -33,7 +33,10 @@ class Adversaries:
             return
         told: set[ast.AST] = set()
         raising: set[ast.AST | None] = set()
-        steps = [(step, _used(step)) for step in self.protocol.steps if not step.manual]
+        met = dict.fromkeys(
+            step for step in self.protocol.steps if not step.manual
+        )  # a loop meets some again
+        steps = [(step, _used(step)) for step in met]
         for own, used in steps:
             if not used:
                 continue
