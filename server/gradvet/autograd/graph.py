@@ -273,7 +273,8 @@ def free(
             if spoiled is not None:
                 m.judge.needed_spoiled(spoiled, node)
     if not keep:
-        visited = set(sure)
+        # What stands for several is freed for one of them only.
+        visited = set() if any(at & 1 for at in root.nodes) else set(sure)
         for address, node in found.items():
             freed = YES if certain else node.freed | YES
             gone = YES if address in visited else node.gone | YES

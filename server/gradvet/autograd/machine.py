@@ -33,8 +33,8 @@ from gradvet.autograd.memory.values import (
 MODE = "mode"
 MODE_SETTER = "mode setter"
 MOST_STEPS = 20_000  # of one part: the module's body, or what nothing reached and is run by itself
-MOST_STEPS_FOR_A_LINE = 20  # on top of those, in all parts together: a long file has more to run
-MOST_STEPS_IN_ALL = 100_000
+MOST_STEPS_FOR_A_LINE = 10  # on top of those, in all parts together: a long file has more to run
+MOST_STEPS_IN_ALL = 60_000
 MOST_WORK = 4_000_000
 _TOO_MUCH_WORK = f"the run was stopped after {MOST_WORK} changes"
 MOST_CALLS_DEEP = 24
