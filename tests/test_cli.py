@@ -589,3 +589,13 @@ def test_a_command_imports_no_more_than_it_needs(tmp_path: Path, arguments: str,
         f"print([name for name in {kept_out!r} if name in sys.modules], file=sys.stderr)"
     )
     assert "[]\n" == python("-c", code, cwd=tmp_path).stderr
+
+
+def test_a_bound_that_was_reached_is_told_on_demand(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What lies behind it was not looked at."""
+    monkeypatch.setattr("gradvet.autograd.machine.MOST_STEPS", 3)
+    shell.write(fault=FAULT)
+    _, _, errors = shell.run("check", "--verbose", "-j", "1", "fault.py")
+    assert "the run was stopped after" in errors
+    assert "may be missing" in errors
+    assert "stopped" not in shell.run("check", "-j", "1", "fault.py")[2]

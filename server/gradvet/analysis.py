@@ -234,13 +234,17 @@ _ONLY_TOLD = frozenset({"evidence", "holder_node", "loss", "owner"})
 
 
 def _told_here(module: Module, facts: Facts, event: Any, finding: Finding) -> Finding | None:
-    """A finding as far as it concerns this module: not in others, and no fix that would have to change another."""
-    if not facts.imported:
+    """A finding as far as it concerns this module: not in others, and only with fixes that fit.
+
+    None fits that would have to change another module, or what is now a tensor and now a number.
+    """
+    if not facts.imported and not facts.mixed:
         return finding
     if elsewhere(module, facts.imported, finding.node) is not None:
         return None
-    nodes = [getattr(event, part.name) for part in fields(event) if part.name not in _ONLY_TOLD]
-    if any(isinstance(n, ast.AST) and elsewhere(module, facts.imported, n) is not None for n in nodes):
+    parts = [getattr(event, part.name) for part in fields(event) if part.name not in _ONLY_TOLD]
+    nodes = [part for part in parts if isinstance(part, ast.AST)]
+    if any(node in facts.mixed or elsewhere(module, facts.imported, node) is not None for node in nodes):
         return replace(finding, fixes=())
     return finding
 

@@ -72,6 +72,7 @@ class Facts:
     """The outcome of a run; `expressions` are there only when it was watched.
 
     Events may have happened in modules that are only `imported`; states are those of the analysed one.
+    `mixed` are expressions that held a tensor on one visit and a number on another.
     """
 
     events: Sequence[Event]
@@ -79,3 +80,4 @@ class Facts:
     limits: Sequence[str] = ()
     expressions: Sequence[Expression] = ()
     imported: Sequence[Module] = ()
+    mixed: frozenset[ast.AST] = frozenset()

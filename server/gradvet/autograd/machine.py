@@ -17,6 +17,7 @@ from gradvet.autograd.memory.rename import rename, rename_key
 from gradvet.autograd.memory.scopes import Scope, ScopeInfo, scope_info
 from gradvet.autograd.memory.store import Delta, Seen, Store
 from gradvet.autograd.memory.values import (
+    Const,
     Each,
     Number,
     Opaque,
@@ -174,6 +175,7 @@ class Machine:
         self.events: list[Event] = []
         self.states: dict[ast.AST, Tensor] = {}
         self.vague: set[ast.AST] = set()
+        self.numbers: set[ast.AST] = set()
         self._all_unseen: set[ast.AST] = set()
         self.cuts: list[CutInfo] = []
         self.cut_numbers: dict[tuple[str, int], int] = {}
@@ -505,6 +507,8 @@ class Machine:
                 self.judge.looked_at(node, value)
         elif kind is Unknown:
             self.vague.add(node)
+        elif kind is Number or (kind is Const and value.value is not None):
+            self.numbers.add(node)
         return value
 
     def note(self, node: ast.AST, state: Tensor) -> None:

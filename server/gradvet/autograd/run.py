@@ -89,7 +89,8 @@ def _run(module: Module, *, watch: bool, read: Read | None) -> Facts:
     told = States(
         states, m.vague, m.cells, [Cut(cut.kind, cut.name, cut.node) for cut in m.cuts], judge.leaf_names
     )
-    return Facts(m.events, told, tuple(m.limits), seen, imported)
+    mixed = frozenset(node for node in m.numbers if node in states)
+    return Facts(m.events, told, tuple(m.limits), seen, imported, mixed)
 
 
 def _own_states(m: Machine, module: Module) -> dict[ast.AST, Tensor]:

@@ -90,6 +90,8 @@ def _tell(report: Report, options: Namespace, paint: as_text.Paint) -> None:
     """Say what is known of a file as soon as it is known, where the format allows."""
     if options.verbose:
         print(f"{report.path}: {report.seconds * 1000:.0f} ms", file=sys.stderr)
+        for limit in report.limits:
+            print(f"{report.path}: {limit}; what comes after it may be missing", file=sys.stderr)
     if options.diff:
         sys.stdout.writelines(_difference(report))
     elif options.output_format != "json":

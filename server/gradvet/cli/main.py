@@ -211,7 +211,8 @@ def _add_check(parser: argparse.ArgumentParser) -> None:
         "-v",
         "--verbose",
         action="store_true",
-        help="tell which settings are used, how long each file takes, and where a failure came from",
+        help="tell which settings are used, how long each file takes, which bounds its dry run reached, "
+        "and where a failure came from",
     )
 
 

@@ -68,7 +68,7 @@ class Report:
     """The outcome for one file.
 
     `failures` are what kept Gradvet from looking at all of it, and `checked` is whether it looked at any;
-    `before` and `after` are its text without and with fixes.
+    `before` and `after` are its text without and with fixes; `limits` are bounds that the dry run reached.
     """
 
     path: str
@@ -77,6 +77,7 @@ class Report:
     fixes: int = 0
     before: str = ""
     after: str = ""
+    limits: tuple[str, ...] = ()
     seconds: float = 0.0
     checked: bool = True
 

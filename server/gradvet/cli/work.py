@@ -68,7 +68,7 @@ def _report(job: Job) -> Report:
     found = entries(analysis, unsafe_edits=job.unsafe_edits)
     # The texts travel between processes, so only when they are needed.
     texts = (file.text, analysis.source.text) if job.fix else ("", "")
-    return Report(str(job.path), found, failures, count, *texts)
+    return Report(str(job.path), found, failures, count, *texts, limits=tuple(analysis.facts.limits))
 
 
 def _analysis(job: Job, source: Source) -> Analysis:

@@ -23,8 +23,8 @@ def check(event: ModuleFlag) -> Iterator[Finding]:
         (
             Fix(
                 "Call `requires_grad_()`",
-                "every parameter of the module gets the flag",
-                Applicability.SAFE,
+                "every parameter of the module gets the flag: what trains changes",
+                Applicability.UNSAFE,
                 lambda module: _call(module, event.node),
             ),
         )

@@ -35,15 +35,18 @@ def check(event: FlagMisspelt) -> Iterator[Finding]:
         event.node,
         message,
         (Note("write", meant), *called_from(event.calls)),
-        (
-            Fix(
-                f"Write {meant}",
-                "the flag is set as it is meant to be",
-                Applicability.SAFE,
-                lambda module: _changed(module, event),
-            ),
-        ),
+        (_fix(event, meant),),
         severity,
+    )
+
+
+def _fix(event: FlagMisspelt, meant: str) -> Fix:
+    raises = event.use in {"read", "keyword"}
+    return Fix(
+        f"Write {meant}",
+        "as it is, the line raises" if raises else "the flag is set as it is meant to be, and other parameters train",
+        Applicability.SAFE if raises else Applicability.UNSAFE,
+        lambda module: _changed(module, event),
     )
 
 
