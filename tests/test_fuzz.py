@@ -131,6 +131,7 @@ PLAIN = """
 import random, sys, warnings, torch
 warnings.simplefilter("ignore")
 for path in sys.argv[1:]:
+    torch.set_grad_enabled(True)
     torch.manual_seed(0)
     random.seed(0)
     with open(path) as file:

@@ -341,7 +341,11 @@ def test_what_a_meter_does_with_a_value_decides(update: str, leaks: bool) -> Non
         "net.py": NET,
         "meters.py": meter,
     }
-    assert LEAK * leaks == told(looked_at(files))
+    found = told(looked_at(files))
+    if "0.9" in update:  # an average that keeps every graph has a rule of its own
+        assert [("meter.update(loss)", "running-average-with-graph")] == found
+    else:
+        assert LEAK * leaks == found
 
 
 LOSS_MODULE = """\

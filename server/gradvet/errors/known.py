@@ -264,7 +264,7 @@ KNOWN: tuple[Known, ...] = (
         "optimize-nonleaf",
         r"can't optimize a non-leaf Tensor",
         "The optimizer was given a computed tensor: nothing accumulates a gradient there.",
-        "optimizer-non-leaf leaf-rebound",
+        "leaf-rebound",
         "make the leaf last: `w = torch.randn(3).to(device).requires_grad_()`",
         (".detach()", "alone it gives the optimizer a tensor that does not require grad: nothing is trained"),
         look_for="optimizer flag",

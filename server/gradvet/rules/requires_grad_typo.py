@@ -44,7 +44,9 @@ def _fix(event: FlagMisspelt, meant: str) -> Fix:
     raises = event.use in {"read", "keyword"}
     return Fix(
         f"Write {meant}",
-        "as it is, the line raises" if raises else "the flag is set as it is meant to be, and other parameters train",
+        "as it is, the line raises"
+        if raises
+        else "the flag is set as it is meant to be, and other parameters train",
         Applicability.SAFE if raises else Applicability.UNSAFE,
         lambda module: _changed(module, event),
     )
