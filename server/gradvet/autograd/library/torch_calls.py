@@ -20,6 +20,7 @@ from gradvet.autograd.library import serialised
 from gradvet.autograd.library.arrays import array_in
 from gradvet.autograd.library.distributions import inputs_of
 from gradvet.autograd.library.externals import handles
+from gradvet.autograd.library.layers import NORMED, PARAMETRIZED
 from gradvet.autograd.library.operations import made_in, perform, tensor_like
 from gradvet.autograd.library.optimizers import make_scaler
 from gradvet.autograd.library.tensors import combined, made_leaf, numbers_in, rewrapped
@@ -664,6 +665,10 @@ def copied(m: Machine, value: Value, site: ast.AST, done: dict[int, Ref]) -> Val
         cell = m.cells.get((value.address, part))
         if cell is not None and part != "grad":
             m.write_cell(ref, part, again(cell))
+    for part in (NORMED, PARAMETRIZED):  # what computes a parameter is copied with its module
+        cell = m.cells.get((value.address, part))
+        if cell is not None:
+            m.store.set((ref.address, part), again(cell))
     return ref
 
 
