@@ -273,8 +273,7 @@ def free(
             if spoiled is not None:
                 m.judge.needed_spoiled(spoiled, node)
     if not keep:
-        # What stands for several is freed for one of them only.
-        visited = set() if any(at & 1 for at in root.nodes) else set(sure)
+        visited = set() if _is_one_of_many(m, root) else set(sure)
         for address, node in found.items():
             freed = YES if certain else node.freed | YES
             gone = YES if address in visited else node.gone | YES
@@ -287,6 +286,12 @@ def passed_by(m: Machine, site: ast.AST, visited: Iterable[int], creates: int, *
     """Tell that a backward passes by nodes and leaves: before their gradients are there, or `accumulated`."""
     for tell in AFTER_BACKWARD:
         tell(m, site, visited, creates, accumulated=accumulated)
+
+
+def _is_one_of_many(m: Machine, root: Tensor) -> bool:
+    """Whether a loop comes by tensors that were made before it, of which one state stands for all."""
+    born = m.loops[-1].allocs if m.loops else NOTHING
+    return bool(m.loops and root.nodes) and all(at & 1 and at & ~1 not in born for at in root.nodes)
 
 
 def held_tensors(m: Machine, value: Value, depth: int = 0) -> list[tuple[Ref, Tensor]]:
