@@ -2,7 +2,7 @@
 
 import ast
 import enum
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from gradvet.autograd.events import CutPath
@@ -124,6 +124,11 @@ def of_the_loss(event: CutPath) -> tuple[Note, ...]:
 def gravity(event: CutPath) -> Severity:
     """An error where none of an optimizer's parameters gets a gradient and nothing is assumed."""
     return Severity.ERROR if event.all_cut and not event.assumes else Severity.WARNING
+
+
+def cut_off(event: CutPath, message: str, fixes: Iterable[Fix] = ()) -> Finding:
+    """The finding of a rule on a cut: where it is, the loss that it belongs to, and how grave that is."""
+    return Finding(event.node, message, of_the_loss(event), tuple(fixes), gravity(event))
 
 
 _OPERATORS = {

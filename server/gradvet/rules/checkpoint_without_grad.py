@@ -10,8 +10,7 @@ from gradvet.finding import (
     Fix,
     Severity,
     code,
-    gravity,
-    of_the_loss,
+    cut_off,
     without_gradient,
 )
 from gradvet.rules import rule
@@ -25,12 +24,10 @@ def check(event: CutPath) -> Iterator[Finding]:
     """Report a checkpoint whose parameters get no gradient."""
     if event.kind != "checkpoint":
         return
-    yield Finding(
-        event.node,
+    yield cut_off(
+        event,
         f"nothing that {code(event.node)} is given requires grad, so its result does not either: {without_gradient(event)}",
-        of_the_loss(event),
-        tuple(_fixes(event)),
-        gravity(event),
+        _fixes(event),
     )
 
 

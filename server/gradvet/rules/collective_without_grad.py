@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from gradvet.autograd.events import CutPath
-from gradvet.finding import Finding, Severity, code, gravity, of_the_loss, without_gradient
+from gradvet.finding import Finding, Severity, code, cut_off, without_gradient
 from gradvet.rules import rule
 
 
@@ -12,10 +12,7 @@ def check(event: CutPath) -> Iterator[Finding]:
     """Report an `all_gather` whose copies are constants in a loss."""
     if event.kind != "collective":
         return
-    yield Finding(
-        event.node,
+    yield cut_off(
+        event,
         f"{code(event.node)} gathers values without their graph, even the own: {without_gradient(event)} through them",
-        of_the_loss(event),
-        (),
-        gravity(event),
     )

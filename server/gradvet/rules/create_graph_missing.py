@@ -10,8 +10,7 @@ from gradvet.finding import (
     Fix,
     Severity,
     code,
-    gravity,
-    of_the_loss,
+    cut_off,
     without_gradient,
 )
 from gradvet.rules import rule
@@ -26,12 +25,10 @@ def check(event: CutPath) -> Iterator[Finding]:
     """Report an `autograd.grad` whose result stands in a loss and is a plain number there."""
     if event.kind != "grad":
         return
-    yield Finding(
-        event.node,
+    yield cut_off(
+        event,
         f"{code(event.node)} without `create_graph=True` gives gradients that have no graph: {without_gradient(event)}",
-        of_the_loss(event),
-        tuple(_fixes(event)),
-        gravity(event),
+        _fixes(event),
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from gradvet.autograd.events import CutPath
-from gradvet.finding import Finding, Severity, code, gravity, named, of_the_loss
+from gradvet.finding import Finding, Severity, code, cut_off, named
 from gradvet.rules import rule
 
 _HOW = {"detach": "`.detach()`", "no_grad": "`torch.no_grad()`", "data": "`.data`"}
@@ -22,4 +22,4 @@ def check(event: CutPath) -> Iterator[Finding]:
         message = f"{how}{subject} makes {term} a constant in the loss: it adds no gradient"
     else:
         message = f"{how}{subject} cuts the only way for a gradient to {named(event.leaves)}"
-    yield Finding(event.node, message, of_the_loss(event), (), gravity(event))
+    yield cut_off(event, message)

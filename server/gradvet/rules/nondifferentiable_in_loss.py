@@ -9,8 +9,7 @@ from gradvet.finding import (
     Severity,
     called_from,
     code,
-    gravity,
-    of_the_loss,
+    cut_off,
     operation,
     without_gradient,
 )
@@ -32,4 +31,4 @@ def check(event: CutPath | NoBackward) -> Iterator[Finding]:
     elif event.kind in ("nondiff", "zero"):
         why = "has no gradient" if event.kind == "nondiff" else "has a gradient that is zero everywhere"
         lost = "what is made of it adds a constant to the loss" if event.term else without_gradient(event)
-        yield Finding(event.node, f"{what} {why}: {lost}", of_the_loss(event), (), gravity(event))
+        yield cut_off(event, f"{what} {why}: {lost}")

@@ -10,8 +10,7 @@ from gradvet.finding import (
     Fix,
     Severity,
     code,
-    gravity,
-    of_the_loss,
+    cut_off,
     without_gradient,
 )
 from gradvet.rules import rule
@@ -23,12 +22,10 @@ def check(event: CutPath) -> Iterator[Finding]:
     """Report a `.sample()` where a gradient should come through."""
     if event.kind != "sample":
         return
-    yield Finding(
-        event.node,
+    yield cut_off(
+        event,
         f"{code(event.node)} has no gradient: {without_gradient(event)} through what is drawn",
-        of_the_loss(event),
-        tuple(_fixes(event)),
-        gravity(event),
+        _fixes(event),
     )
 
 

@@ -11,8 +11,7 @@ from gradvet.finding import (
     Fix,
     Severity,
     code,
-    gravity,
-    of_the_loss,
+    cut_off,
     without_gradient,
 )
 from gradvet.rules import rule
@@ -28,12 +27,10 @@ def check(event: CutPath) -> Iterator[Finding]:
     """Report a number that stands in a loss where a tensor was meant."""
     if event.kind != "item":
         return
-    yield Finding(
-        event.node,
+    yield cut_off(
+        event,
         f"{code(event.node)} is a Python number without a graph: {without_gradient(event)}",
-        of_the_loss(event),
-        tuple(_fixes(event)),
-        gravity(event),
+        _fixes(event),
     )
 
 

@@ -10,8 +10,7 @@ from gradvet.finding import (
     Fix,
     Severity,
     code,
-    gravity,
-    of_the_loss,
+    cut_off,
     without_gradient,
 )
 from gradvet.rules import rule
@@ -31,12 +30,10 @@ def check(event: CutPath) -> Iterator[Finding]:
         how = f"{code(event.node)} leaves torch, and no graph comes back"
     else:
         return
-    yield Finding(
-        event.node,
+    yield cut_off(
+        event,
         f"{how}: {without_gradient(event)}",
-        of_the_loss(event),
-        tuple(_fixes(event)),
-        gravity(event),
+        _fixes(event),
     )
 
 

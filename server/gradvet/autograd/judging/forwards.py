@@ -5,6 +5,7 @@ import ast
 from gradvet.autograd.events import Backward, CutPath, Event
 from gradvet.autograd.events_exit import ScalarConverted
 from gradvet.autograd.events_mode import BackwardUnrecorded, ForwardUnrecorded, UnrecordedView
+from gradvet.autograd.judging.above import function_of
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import NO
 
@@ -53,7 +54,7 @@ def _forward(
 ) -> tuple[ast.AST, str] | None:
     """The forward that a place lies in, or that was under way when it was reached, and its class."""
     for place in (node, *reversed(calls)):
-        function = _function(place, parents)
+        function = function_of(place, parents)  # the one that it decorates, too
         owner = parents.get(function) if function is not None else None
         if function is None or not isinstance(owner, ast.ClassDef) or owner not in modules:
             continue
@@ -73,12 +74,3 @@ def _covers(mode: ast.AST, node: ast.AST, parents: Parents) -> bool:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
             return False
     return False
-
-
-def _function(node: ast.AST, parents: Parents) -> ast.AST | None:
-    """The function that a place lies in, or that it decorates."""
-    while node in parents:
-        node = parents[node]
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            return node
-    return None

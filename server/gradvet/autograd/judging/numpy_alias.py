@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gradvet.autograd.events_alias import SharedEdit
+from gradvet.autograd.judging.above import ANY_FUNCTION, function_of, statement_of
 from gradvet.autograd.machine import Loop, Machine
 from gradvet.autograd.memory.domain import Alias, Tensor
 from gradvet.autograd.memory.values import Array, Dict, Sequence, refs
@@ -16,7 +17,6 @@ _DESCRIBES = frozenset({
 })  # fmt: skip
 """Attributes that tell of a tensor or an array, and not of its values."""
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
 def rewritten_key(storage: int) -> tuple[int, str]:
@@ -192,31 +192,22 @@ def _is_meant(edit: Edit, made: ast.AST, parents: dict[ast.AST, ast.AST]) -> boo
     """Whether the memory is shared on purpose: both sides are kept, or one is filled again and again."""
     if _contains(edit.target, made):
         return True  # written through the call itself: `x.numpy()[0] = 1`
-    statement = made
-    while statement in parents and not isinstance(statement, ast.stmt):
-        statement = parents[statement]
+    statement = statement_of(made, parents)
     if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Attribute):
         return True
     if not edit.anew:
         return False
-    return _home(made, parents) is _home(edit.site, parents) and _loops(made, parents) != _loops(
-        edit.site, parents
-    )
+    homes = [function_of(node, parents, ANY_FUNCTION) for node in (made, edit.site)]
+    return homes[0] is homes[1] and _loops(made, parents) != _loops(edit.site, parents)
 
 
 def _contains(target: ast.expr | None, made: ast.AST) -> bool:
     return target is not None and any(node is made for node in ast.walk(target))
 
 
-def _home(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> ast.AST | None:
-    while node in parents and not isinstance(node, _FUNCTIONS):
-        node = parents[node]
-    return node if isinstance(node, _FUNCTIONS) else None
-
-
 def _loops(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> list[ast.AST]:
     found: list[ast.AST] = []
-    while node in parents and not isinstance(node, _FUNCTIONS):
+    while node in parents and not isinstance(node, ANY_FUNCTION):
         node = parents[node]
         if isinstance(node, _LOOPS):
             found.append(node)

@@ -18,6 +18,7 @@ class OverwriteNotes:
 
     machine: Machine
     told: dict[ast.AST, InputOverwritten] = field(default_factory=dict)
+    reads: dict[tuple[ast.Call, str], ast.expr | None] = field(default_factory=dict)
 
     def changed(self, site: ast.AST, value: Value, maker: ast.AST | None) -> None:
         """A module that was made at `maker` changes this tensor; `site` is the call that brought it there."""
@@ -26,7 +27,10 @@ class OverwriteNotes:
             return
         for given in site.args:
             if isinstance(given, ast.Name) and lookup(m, given.id) == value:
-                read = _read_again(m.frames[-1].node, site, given.id)
+                key = (site, given.id)  # many passes and calls come by here, and the text stays as it is
+                if key not in self.reads:
+                    self.reads[key] = _read_again(m.frames[-1].node, site, given.id)
+                read = self.reads[key]
                 if read is not None:
                     self.told[site] = InputOverwritten(site, m.where(), given, maker, read)
 

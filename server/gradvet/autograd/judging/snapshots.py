@@ -6,6 +6,7 @@ from typing import Any
 
 from gradvet.autograd.events_alias import SnapshotAliased
 from gradvet.autograd.graph import held_tensors
+from gradvet.autograd.judging.above import function_of
 from gradvet.autograd.library.layers import members
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import YES, Alias, Tensor
@@ -208,12 +209,4 @@ def _is_kept(site: ast.AST, read: ast.AST, loaded: object, parents: dict[ast.AST
     if loaded is None or not isinstance(read, ast.Call) or not read.args:
         return False
     kept = isinstance(read.args[0], (ast.Attribute, ast.Subscript))
-    return kept and _function(site, parents) is not _function(read, parents)
-
-
-def _function(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> ast.AST | None:
-    while node in parents:
-        node = parents[node]
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            return node
-    return None
+    return kept and function_of(site, parents) is not function_of(read, parents)

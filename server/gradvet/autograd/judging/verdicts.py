@@ -4,6 +4,7 @@ import ast
 
 from gradvet.autograd.events import AliasEdited, DataUse, ModeStatement, Retained, UnusedGraph
 from gradvet.autograd.graph import reachable
+from gradvet.autograd.judging.above import ANY_FUNCTION, function_of, statement_of
 from gradvet.autograd.judging.adversaries import Adversaries
 from gradvet.autograd.judging.averages import entering
 from gradvet.autograd.judging.cut_paths import cut_paths, cut_subject
@@ -46,12 +47,6 @@ def _conclude(m: Machine, judge: Judge, module: Module) -> None:
         cut_paths(m, judge, parents)
 
 
-def _statement(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> ast.AST:
-    while not isinstance(node, ast.stmt) and node in parents:
-        node = parents[node]
-    return node
-
-
 def _both_ages(nodes: frozenset[int]) -> frozenset[int]:
     return nodes | {node | 1 for node in nodes}
 
@@ -79,20 +74,20 @@ def _retained(m: Machine, judge: Judge, parents: dict[ast.AST, ast.AST], unused:
             continue  # never read in this file, or read where its graph is used
         site, holder, value = kept.place.site, kept.holder, kept.place.value
         if kept.how == "rebuilt":
-            site = _statement(site, parents)
+            site = statement_of(site, parents)
             holder = holder_words(site)[0]
         elif kept.average is not None:
-            statement = _statement(site, parents)
-            holder = holder_of(_statement(kept.average.node.node, parents))
+            statement = statement_of(site, parents)
+            holder = holder_of(statement_of(kept.average.node.node, parents))
             value = value or entering(m, statement, kept.average)
             site = statement if value is None or kept.place.value is None else site
         elif kept.how == "chain" and value is None:
-            site = _statement(site, parents)
+            site = statement_of(site, parents)
             holder, value = holder_words(site)
             if isinstance(site, ast.Assign) and isinstance(value, ast.BinOp):
                 value = _added(m, value, kept)
         elif kept.how == "chain" and not holder.strip():
-            holder = holder_words(_statement(site, parents))[0] or "it"
+            holder = holder_words(statement_of(site, parents))[0] or "it"
         state = m.states.get(value) if value is not None else None
         if kept.how in ("chain", "average") and not kept.trains and not _is_scalar(state):
             continue  # what an inference loop builds up step by step is its result, not a total
@@ -183,7 +178,11 @@ def _unused(m: Machine, judge: Judge, parents: dict[ast.AST, ast.AST]) -> set[in
     seen: set[ast.AST | None] = set()
     unused: set[int] = set()
     used = {call.function for call in judge.modules if _is_used(judge, call)}
-    silent = {_function(event.node, parents) for event in m.events if isinstance(event, ModeStatement)}
+    silent = {
+        function_of(event.node, parents, ANY_FUNCTION)
+        for event in m.events
+        if isinstance(event, ModeStatement)
+    }
     for call in judge.modules:
         if call.mode != GRAD or _is_used(judge, call) or isinstance(parents.get(call.site), ast.Expr):
             continue
@@ -192,7 +191,7 @@ def _unused(m: Machine, judge: Judge, parents: dict[ast.AST, ast.AST]) -> set[in
         site, calls = call.site, call.calls
         if call.own and calls:
             site, calls = calls[-1], calls[:-1]  # a method of the module that calls the module
-        function = _function(site, parents)
+        function = function_of(site, parents, ANY_FUNCTION)
         if call.training == FALSE:
             sites = judge.eval_sites.get(call.module.address & ~1)
             if not sites or _is_target(m, judge, call):
@@ -233,7 +232,7 @@ def _only_used_detached(
             receiver = cut_subject(info.node, parents)
             if (
                 not isinstance(receiver, (ast.Subscript, ast.Attribute))
-                or _function(info.node, parents) is function
+                or function_of(info.node, parents, ANY_FUNCTION) is function
             ):
                 continue
             if _detached_later(m, info, call):
@@ -259,19 +258,11 @@ def _evaluator(
 ) -> tuple[ast.AST, tuple[ast.AST, ...], ast.AST | None, ast.AST]:
     """The forward in the function that evaluates: a helper may serve training as well."""
     for evidence in sites:
-        home = _function(evidence, parents)
+        home = function_of(evidence, parents, ANY_FUNCTION)
         for at, site in enumerate(call.calls):
-            if home is not None and _function(site, parents) is home:
+            if home is not None and function_of(site, parents, ANY_FUNCTION) is home:
                 return site, call.calls[:at], home, evidence
-    return call.site, call.calls, _function(call.site, parents), next(reversed(sites))
-
-
-def _function(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> ast.AST | None:
-    while node in parents:
-        node = parents[node]
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
-            return node
-    return None
+    return call.site, call.calls, function_of(call.site, parents, ANY_FUNCTION), next(reversed(sites))
 
 
 def _trains_inside(function: ast.FunctionDef) -> bool:
@@ -299,14 +290,14 @@ def _is_parameter(m: Machine, leaf: int) -> bool:
 def _data(m: Machine, judge: Judge, parents: dict[ast.AST, ast.AST]) -> None:
     together: dict[ast.AST, dict[ast.AST, None]] = {}
     for read in judge.data.values():
-        together.setdefault(_statement(read.write or read.node, parents), {})[read.node] = None
-        together.setdefault(_statement(read.node, parents), {})[read.node] = None
+        together.setdefault(statement_of(read.write or read.node, parents), {})[read.node] = None
+        together.setdefault(statement_of(read.node, parents), {})[read.node] = None
     writing = {
-        _statement(read.write or read.node, parents) for read in judge.data.values() if read.kind != "read"
+        statement_of(read.write or read.node, parents) for read in judge.data.values() if read.kind != "read"
     }
     for read in judge.data.values():
         node = read.node
-        if read.kind == "read" and _statement(node, parents) in writing:
+        if read.kind == "read" and statement_of(node, parents) in writing:
             continue  # the write in the same statement is what there is to say
         written = read.kind != "read"
         parent = parents.get(node)
@@ -318,13 +309,13 @@ def _data(m: Machine, judge: Judge, parents: dict[ast.AST, ast.AST]) -> None:
             subject = node.targets[0].value
         computed = read.tensor.is_leaf == NO
         activation = written and not read.of_grad and (computed or read.forward) and bool(read.mode & GRAD)
-        statement = _statement(read.write or node, parents)
+        statement = statement_of(read.write or node, parents)
         plain = (
             isinstance(statement, (ast.Assign, ast.AugAssign, ast.Expr))
-            and _statement(node, parents) is statement
+            and statement_of(node, parents) is statement
         )
         kept = read.target if isinstance(read.target, (ast.Subscript, ast.Attribute)) else None
-        if _statement(node, parents) is statement:
+        if statement_of(node, parents) is statement:
             kept = None
         m.emit(
             DataUse(
@@ -390,7 +381,7 @@ def _lives_on(alias: ast.AST, site: ast.AST, parents: dict[ast.AST, ast.AST]) ->
         source = source.value
     if not isinstance(source, ast.Name):
         return False
-    statement = _statement(alias, parents)
+    statement = statement_of(alias, parents)
     if isinstance(statement, ast.Assign):
         return not any(isinstance(t, ast.Name) and t.id == source.id for t in statement.targets)
     return True
