@@ -333,7 +333,7 @@ def test_watching_changes_nothing(path: Path) -> None:
     assert len(watched.expressions) > 20
     assert [type(event) for event in plain.events] == [type(event) for event in watched.events]
     assert [event.node for event in plain.events] == [event.node for event in watched.events]
-    tree = {node for node in module.parents if node in plain.states}
+    tree = {node for node, _ in module.parents.items() if node in plain.states}
     assert {node: plain.states[node] for node in tree} == {node: watched.states[node] for node in tree}
     assert plain.limits == watched.limits
 

@@ -353,15 +353,23 @@ def _parts(m: Machine, ref: Ref, depth: int) -> list[Value]:
     return [part for part in parts if part is not None and type(part) is not Const]
 
 
-def opaque_inputs(m: Machine, value: Value, depth: int = 0) -> list[Tensor]:
+def opaque_inputs(m: Machine, value: Value) -> list[Tensor]:
     """The tensors that went into calls which could not be followed, on the way to this value."""
     found: list[Tensor] = []
-    for atom in atoms(value):
-        content = m.cells.get(getattr(atom, "address", -1))
-        if type(content) is Opaque and depth < MOST_DEEP:
-            for item in content.inputs:
-                found += [state for _, state in held_tensors(m, item)]
-                found += opaque_inputs(m, item, depth + 1)
+    gone_into: set[int] = set()
+    level: list[Value] = [value]
+    for _ in range(MOST_DEEP):
+        inner: list[Value] = []
+        for atom in (atom for one in level for atom in atoms(one)):
+            address = getattr(atom, "address", -1)
+            content = m.cells.get(address)
+            if type(content) is Opaque and address not in gone_into:
+                gone_into.add(address)
+                inner += content.inputs
+        if not inner:
+            break
+        found += [state for item in inner for _, state in held_tensors(m, item)]
+        level = inner
     return found
 
 
@@ -422,25 +430,35 @@ def _is_of_weights(m: Machine, content: Opaque, depth: int) -> bool:
     )
 
 
-def unknown_behind(m: Machine, value: Value, depth: int = 0) -> frozenset[int]:
-    """What a value of which little is known was computed from: results of unknown calls, and what was called."""
-    found = NOTHING
-    if m.judge is None or depth > MOST_DEEP:
-        return found
-    for atom in atoms(value):
-        address = getattr(atom, "address", -1)
-        content = m.cells.get(address)
-        if type(content) is Tensor:
-            found |= m.judge.cut_notes.unknown_of.get(address & ~1, NOTHING)
-        elif type(content) is Opaque:
-            results = content.reason.startswith("the result of")
-            found |= {address & ~1} if results else NOTHING
-            called = getattr(content.inputs[0], "address", -1) if results and content.inputs else -1
-            if type(m.cells.get(called)) in (Opaque, Layer):
-                found |= {called & ~1}
-            for item in content.inputs if results or depth else ():
-                found |= unknown_behind(m, item, depth + 1)
-    return found
+def unknown_behind(m: Machine, *values: Value) -> frozenset[int]:
+    """What values of which little is known were computed from: results of unknown calls, and what was called."""
+    if m.judge is None:
+        return NOTHING
+    found: set[int] = set()
+    unknown_of = m.judge.cut_notes.unknown_of
+    gone_into: set[int] = set()
+    level = list(values)
+    for depth in range(MOST_DEEP + 1):
+        inner: list[Value] = []
+        for atom in (atom for one in level for atom in atoms(one)):
+            address = getattr(atom, "address", -1)
+            content = m.cells.get(address)
+            if type(content) is Tensor:
+                found |= unknown_of.get(address & ~1, NOTHING)
+            elif type(content) is Opaque and address not in gone_into:
+                results = content.reason.startswith("the result of")
+                if results:
+                    found.add(address & ~1)
+                    called = getattr(content.inputs[0], "address", -1) if content.inputs else -1
+                    if type(m.cells.get(called)) in (Opaque, Layer):
+                        found.add(called & ~1)
+                if results or depth:
+                    gone_into.add(address)
+                    inner += content.inputs
+        if not inner:
+            break
+        level = inner
+    return frozenset(found)
 
 
 def unknown_cut(m: Machine, value: Value, kind: str, words: str, site: ast.AST) -> frozenset[int]:

@@ -7,6 +7,7 @@ from functools import cached_property
 
 from gradvet.syntax.heal import Broken, Unreadable, heal, read
 from gradvet.syntax.lexical import skeleton
+from gradvet.syntax.parents import Parents
 from gradvet.text import Source, Span
 
 _PYTHON = f"Python {sys.version_info.major}.{sys.version_info.minor}"
@@ -33,22 +34,9 @@ class Module:
         self.healed = source.readable if healed is None else healed
 
     @cached_property
-    def parents(self) -> dict[ast.AST, ast.AST]:
+    def parents(self) -> Parents:
         """The node that each node stands in."""
-        parents: dict[ast.AST, ast.AST] = {}
-        stack: list[ast.AST] = [self.tree]
-        while stack:
-            node = stack.pop()
-            for name in node._fields:
-                part = getattr(node, name, None)
-                if isinstance(part, list):
-                    inner = [child for child in part if isinstance(child, ast.AST)]
-                    parents.update(dict.fromkeys(inner, node))
-                    stack += inner
-                elif isinstance(part, ast.AST) and not isinstance(part, ast.expr_context):
-                    parents[part] = node
-                    stack.append(part)
-        return parents
+        return Parents(self.tree)
 
     @cached_property
     def bare(self) -> str:

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 
+from gradvet.syntax.parents import Parents
 from gradvet.syntax.parse import Module
 
 
@@ -23,9 +24,6 @@ class Together(Module):
         self._parts = (own, *others)
 
     @cached_property
-    def parents(self) -> dict[ast.AST, ast.AST]:
+    def parents(self) -> Parents:
         """The node that each node stands in, in whichever module."""
-        merged: dict[ast.AST, ast.AST] = {}
-        for part in self._parts:
-            merged.update(part.parents)
-        return merged
+        return Parents(*(part.tree for part in self._parts))

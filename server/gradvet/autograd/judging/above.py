@@ -2,7 +2,8 @@
 
 import ast
 
-Parents = dict[ast.AST, ast.AST]
+from gradvet.syntax.parents import Parents
+
 DEFINED = (ast.FunctionDef, ast.AsyncFunctionDef)
 ANY_FUNCTION = (*DEFINED, ast.Lambda)
 

@@ -9,8 +9,7 @@ from gradvet.autograd.library.layers import members
 from gradvet.autograd.machine import CutInfo, Machine
 from gradvet.autograd.memory.domain import NO, YES, Tensor
 from gradvet.autograd.memory.values import Instance, Layer, Ref
-
-Parents = dict[ast.AST, ast.AST]
+from gradvet.syntax.parents import Parents
 
 KINDS = (
     "forced", "rewrap", "item", "numpy", "grad", "checkpoint", "collective", "sample",

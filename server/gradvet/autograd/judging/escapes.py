@@ -7,8 +7,7 @@ from gradvet.autograd.events import Backward, UnusedGraph
 from gradvet.autograd.events_mode import ModeEscaped
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import NO
-
-Parents = dict[ast.AST, ast.AST]
+from gradvet.syntax.parents import Parents
 
 
 @dataclass(slots=True)

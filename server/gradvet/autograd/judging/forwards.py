@@ -8,8 +8,7 @@ from gradvet.autograd.events_mode import BackwardUnrecorded, ForwardUnrecorded, 
 from gradvet.autograd.judging.above import function_of
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import NO
-
-Parents = dict[ast.AST, ast.AST]
+from gradvet.syntax.parents import Parents
 
 
 def unrecorded_forwards(m: Machine, parents: Parents) -> None:

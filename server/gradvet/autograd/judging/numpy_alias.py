@@ -10,6 +10,7 @@ from gradvet.autograd.judging.above import ANY_FUNCTION, function_of, statement_
 from gradvet.autograd.machine import Loop, Machine
 from gradvet.autograd.memory.domain import Alias, Tensor
 from gradvet.autograd.memory.values import Array, Dict, Sequence, refs
+from gradvet.syntax.parents import Parents
 
 _DESCRIBES = frozenset({
     "shape", "size", "dtype", "device", "ndim", "dim", "numel", "requires_grad", "is_leaf", "layout", "itemsize", "nbytes",
@@ -101,12 +102,13 @@ class NumpyNotes:
 
     def _made_of(self, place: int, kind: type) -> dict[int, ast.AST]:
         """The objects of the other side that were made of this storage, by address, with the calls that made them."""
+        m = self.machine
+        known = ((address, m.cells.get(address)) for address in m.store.sharing.on((place,)))
         return {
             address: content.alias.node
-            for address, content in self.machine.cells.items()
+            for address, content in known
             if isinstance(content, (Tensor, Array))
             and type(content) is kind
-            and type(address) is int
             and content.alias is not None
             and content.alias.kind == "numpy"
             and content.storage == {place}
@@ -137,7 +139,7 @@ class NumpyNotes:
         if alias is None or alias.kind != "numpy" or type(content) is Array:
             edit.reads.append(node)
 
-    def conclude(self, parents: dict[ast.AST, ast.AST]) -> None:
+    def conclude(self, parents: Parents) -> None:
         """Tell the edits that somebody sees without having wanted to."""
         told: dict[ast.AST, Edit] = {}
         for edit in self.edits:
@@ -181,14 +183,14 @@ def target_of(site: ast.AST) -> ast.expr | None:
     return None
 
 
-def _describes(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
+def _describes(node: ast.AST, parents: Parents) -> bool:
     parent = parents.get(node)
     if isinstance(parent, ast.Attribute):
         return parent.attr in _DESCRIBES
     return isinstance(parent, ast.Call) and isinstance(parent.func, ast.Name) and parent.func.id == "len"
 
 
-def _is_meant(edit: Edit, made: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
+def _is_meant(edit: Edit, made: ast.AST, parents: Parents) -> bool:
     """Whether the memory is shared on purpose: both sides are kept, or one is filled again and again."""
     if _contains(edit.target, made):
         return True  # written through the call itself: `x.numpy()[0] = 1`
@@ -205,7 +207,7 @@ def _contains(target: ast.expr | None, made: ast.AST) -> bool:
     return target is not None and any(node is made for node in ast.walk(target))
 
 
-def _loops(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> list[ast.AST]:
+def _loops(node: ast.AST, parents: Parents) -> list[ast.AST]:
     found: list[ast.AST] = []
     while node in parents and not isinstance(node, ANY_FUNCTION):
         node = parents[node]

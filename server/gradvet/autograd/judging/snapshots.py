@@ -11,6 +11,7 @@ from gradvet.autograd.library.layers import members
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import YES, Alias, Tensor
 from gradvet.autograd.memory.values import Array, Dict, Optimizer, Ref, Sequence, Value, refs
+from gradvet.syntax.parents import Parents
 
 OF_STATE_DICT, OF_PARAMETER = 1, 2
 _DEEP = 2
@@ -54,13 +55,11 @@ class SnapshotNotes:
             state = m.cells.get(leaf)
             if type(state) is Tensor:
                 storage |= state.storage
-        m.charge(len(m.cells) // 4)
+        known = ((address, m.cells.get(address)) for address in m.store.sharing.on(storage))
         aliases = [
             (address, content.storage, content.alias)
-            for address, content in m.cells.items()
-            if (type(content) is Tensor or type(content) is Array)
-            and content.alias is not None
-            and type(address) is int
+            for address, content in known
+            if (type(content) is Tensor or type(content) is Array) and content.alias is not None
         ]
         for address, shared, alias in aliases:
             if shared.isdisjoint(storage):
@@ -156,7 +155,7 @@ class SnapshotNotes:
             ):
                 self.loads.setdefault(ref.address & ~1, (site, m.where()))
 
-    def conclude(self, parents: dict[ast.AST, ast.AST]) -> None:
+    def conclude(self, parents: Parents) -> None:
         """Tell the snapshots that were used as if they were copies."""
         m = self.machine
         told: set[ast.AST] = set()
@@ -191,7 +190,7 @@ class SnapshotNotes:
         return None
 
 
-def _only_keys(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
+def _only_keys(node: ast.AST, parents: Parents) -> bool:
     """Whether only the names are looked at, or whether there is something at all."""
     parent = parents.get(node)
     match parent:
@@ -204,7 +203,7 @@ def _only_keys(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
     return False
 
 
-def _is_kept(site: ast.AST, read: ast.AST, loaded: object, parents: dict[ast.AST, ast.AST]) -> bool:
+def _is_kept(site: ast.AST, read: ast.AST, loaded: object, parents: Parents) -> bool:
     """Whether a snapshot was kept on an object by one function, to be loaded from there by another."""
     if loaded is None or not isinstance(read, ast.Call) or not read.args:
         return False

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from gradvet.autograd.events import Backward, TermUnused
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import NO, YES, Origin
+from gradvet.syntax.tree import inner, walk
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _ARITHMETIC = frozenset({"+", "-", "*", "/", "neg"})
@@ -18,7 +19,7 @@ def unused_terms(m: Machine, tree: ast.Module) -> None:
     backwards = {
         event.node for event in m.events if type(event) is Backward and event.root.requires_grad == YES
     }
-    for scope in ast.walk(tree) if backwards else ():
+    for scope in walk(tree) if backwards else ():
         if not isinstance(scope, (*_FUNCTIONS, ast.Module)):
             continue
         own = list(_own(scope))
@@ -27,7 +28,7 @@ def unused_terms(m: Machine, tree: ast.Module) -> None:
             continue
         read = {
             node.id
-            for node in ast.walk(scope)
+            for node in walk(scope)
             if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Store)
         }
         outer = {name for node in own if isinstance(node, (ast.Global, ast.Nonlocal)) for name in node.names}
@@ -57,12 +58,12 @@ def _look(
 
 def _own(scope: ast.AST) -> Iterator[ast.AST]:
     """The nodes of a function, without those of functions and classes in it."""
-    stack = list(ast.iter_child_nodes(scope))
+    stack = inner(scope)
     while stack:
         node = stack.pop()
         yield node
         if not isinstance(node, (*_FUNCTIONS, ast.ClassDef, ast.Lambda)):
-            stack += ast.iter_child_nodes(node)
+            stack += inner(node)
 
 
 def _is_term(origin: Origin, depth: int = 0) -> bool:

@@ -18,6 +18,7 @@ from gradvet.autograd.judging.unused_terms import unused_terms
 from gradvet.autograd.machine import CutInfo, Machine
 from gradvet.autograd.memory.domain import GRAD, NO, YES, Tensor
 from gradvet.autograd.memory.values import FALSE
+from gradvet.syntax.parents import Parents
 from gradvet.syntax.parse import Module
 
 
@@ -63,7 +64,7 @@ def _needed(judge: Judge, kept: Kept) -> bool:
     return False
 
 
-def _retained(m: Machine, judge: Judge, parents: dict[ast.AST, ast.AST], unused: set[int]) -> None:
+def _retained(m: Machine, judge: Judge, parents: Parents, unused: set[int]) -> None:
     reads = _attribute_reads(m, parents) if any(kept.how == "kept" for kept in judge.kept) else {}
     for kept in judge.kept:
         if kept.freed != YES and (m.cut_short or _needed(judge, kept)):
@@ -157,7 +158,7 @@ def _is_scalar(state: Tensor | None) -> bool:
     return bare and (words.endswith(("_loss()", "Loss")) or words == "cross_entropy()")
 
 
-def _attribute_reads(m: Machine, parents: dict[ast.AST, ast.AST]) -> dict[str, bool]:
+def _attribute_reads(m: Machine, parents: Parents) -> dict[str, bool]:
     """For each attribute name that is read: whether no read of it goes on with a graph."""
     found: dict[str, bool] = {}
     for node, holder in parents.items():
@@ -173,7 +174,7 @@ def _attribute_reads(m: Machine, parents: dict[ast.AST, ast.AST]) -> dict[str, b
     return found
 
 
-def _unused(m: Machine, judge: Judge, parents: dict[ast.AST, ast.AST]) -> set[int]:
+def _unused(m: Machine, judge: Judge, parents: Parents) -> set[int]:
     """Emit forwards in eval mode that build graphs for nothing; the nodes of those graphs."""
     seen: set[ast.AST | None] = set()
     unused: set[int] = set()
@@ -221,7 +222,7 @@ def _is_target(m: Machine, judge: Judge, call: ModuleCall) -> bool:
 
 
 def _only_used_detached(
-    m: Machine, judge: Judge, call: ModuleCall, function: ast.AST | None, parents: dict[ast.AST, ast.AST]
+    m: Machine, judge: Judge, call: ModuleCall, function: ast.AST | None, parents: Parents
 ) -> ast.AST | None:
     """Where, in another function, what was kept of a call is detached to take part in a loss; None if nowhere."""
     if not call.tensor.leaves & judge.reached_leaves:
@@ -254,7 +255,7 @@ def judge_cut_takes(m: Machine, number: int, call: ModuleCall) -> bool:
 
 
 def _evaluator(
-    call: ModuleCall, sites: dict[ast.AST, None], parents: dict[ast.AST, ast.AST]
+    call: ModuleCall, sites: dict[ast.AST, None], parents: Parents
 ) -> tuple[ast.AST, tuple[ast.AST, ...], ast.AST | None, ast.AST]:
     """The forward in the function that evaluates: a helper may serve training as well."""
     for evidence in sites:
@@ -287,7 +288,7 @@ def _is_parameter(m: Machine, leaf: int) -> bool:
     return state is None or bool(state.parameter & YES)
 
 
-def _data(m: Machine, judge: Judge, parents: dict[ast.AST, ast.AST]) -> None:
+def _data(m: Machine, judge: Judge, parents: Parents) -> None:
     together: dict[ast.AST, dict[ast.AST, None]] = {}
     for read in judge.data.values():
         together.setdefault(statement_of(read.write or read.node, parents), {})[read.node] = None
@@ -336,7 +337,7 @@ def _data(m: Machine, judge: Judge, parents: dict[ast.AST, ast.AST]) -> None:
         )
 
 
-def _aliases(m: Machine, judge: Judge, parents: dict[ast.AST, ast.AST]) -> None:
+def _aliases(m: Machine, judge: Judge, parents: Parents) -> None:
     seen: set[ast.AST] = set()
     for edit in judge.edits:
         alias = edit.tensor.alias
@@ -372,7 +373,7 @@ def _is_direct(target: ast.expr | None, alias: ast.AST) -> bool:
     return False
 
 
-def _lives_on(alias: ast.AST, site: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
+def _lives_on(alias: ast.AST, site: ast.AST, parents: Parents) -> bool:
     """Whether the source has a name that is not given to the detached tensor itself."""
     if not isinstance(alias, ast.Call) or not isinstance(alias.func, ast.Attribute):
         return True

@@ -159,7 +159,8 @@ class Walks:
         """Whether at most one name, attribute or container holds a tensor or what shares its storage."""
         cells = self.machine.cells
         self.machine.charge(len(cells))
-        sharing = {at for at, t in cells.items() if type(t) is Tensor and t.storage & state.storage}
+        known = ((at, cells.get(at)) for at in self.machine.store.sharing.on(state.storage))
+        sharing = {at for at, t in known if type(t) is Tensor and t.storage & state.storage}
         holders = 0
         for key, value in cells.items():
             kind = type(value)

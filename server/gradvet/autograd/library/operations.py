@@ -578,8 +578,7 @@ def _from_unknown(m: Machine, address: int, inputs: Inputs) -> None:
     """Note what unknown things a tensor was computed from."""
     if m.judge is None or not (inputs.unknown or m.judge.cut_notes.unknown_of):
         return
-    values = [*inputs.unknown, *(operand.value for operand in inputs.operands)]
-    behind = frozenset[int]().union(*(unknown_behind(m, value) for value in values))
+    behind = unknown_behind(m, *inputs.unknown, *(operand.value for operand in inputs.operands))
     if behind:
         m.judge.cut_notes.unknown_of[address & ~1] = behind
 
@@ -886,8 +885,8 @@ def changed_unseen(m: Machine, value: Value, before: Tensor | None = None) -> No
     if before is not None and not counts_with_source(before):
         return
     storage = frozenset[int]().union(*(state.storage for _, state in m.tensors(value)))
-    m.charge(len(m.cells) // 2)
-    for address, other in list(m.cells.items()):
+    for address in m.store.sharing.on(storage):
+        other = m.cells.get(address)
         if type(other) is not Tensor or not other.storage & storage:
             continue
         if other.view & YES and other.requires_grad & YES and counts_with_source(other):
@@ -926,11 +925,9 @@ def asked_by_bases(m: Machine, bases: frozenset[int]) -> int:
 
 def tracked_together(m: Machine, bases: frozenset[int]) -> list[tuple[int, Tensor]]:
     """The tensors, by address, that are these bases or may be views of them."""
-    m.charge(len(m.cells) // 2)
+    known = ((at, m.cells.get(at)) for at in sorted({*bases, *m.store.sharing.over(bases)}))
     return [
-        (address, other)
-        for address, other in m.cells.items()
-        if type(other) is Tensor and type(address) is int and (address in bases or other.base & bases)
+        (at, other) for at, other in known if type(other) is Tensor and (at in bases or other.base & bases)
     ]
 
 
@@ -960,7 +957,6 @@ def savers(m: Machine, state: Tensor) -> list[int]:
     """The nodes, not freed yet, that saved this tensor's storage for backward as it is now."""
     if len(state.storage) != 1:
         return []
-    m.charge(len(m.cells) // 2)
     (place,) = state.storage
     return [address for address, node in saving(m, place) if node.freed == NO and node.spoiled == NO]
 

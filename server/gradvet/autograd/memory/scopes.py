@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from gradvet.syntax.tree import inner
+
 Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef | ast.Module
 _INNER = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda})
 
@@ -68,12 +70,7 @@ def _names_of(node: Scope) -> ScopeInfo:
         if kind in _INNER:
             stack.extend(getattr(child, "decorator_list", ()))
             continue
-        for part in child._fields:
-            value = getattr(child, part, None)
-            if type(value) is list:
-                stack += [item for item in value if isinstance(item, ast.AST)]
-            elif isinstance(value, ast.AST):
-                stack.append(value)
+        stack += inner(child)
     info.names -= info.outer | info.globals
     return info
 
@@ -138,6 +135,4 @@ _LOOKS: dict[type, Callable[[ScopeInfo, Any], None]] = {
     ast.Yield: _yields,
     ast.YieldFrom: _yields,
 }
-_LEAVES = frozenset(
-    {ast.Name, ast.Constant, ast.alias, ast.Global, ast.Nonlocal, ast.Pass, ast.Load, ast.Store}
-)
+_LEAVES = frozenset({ast.Name, ast.Constant, ast.alias, ast.Global, ast.Nonlocal, ast.Pass})

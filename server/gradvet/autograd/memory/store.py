@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from gradvet.autograd.memory.sharing import SHARERS, Sharing
+
 Key = Any  # an address, a name in a scope, an attribute of an address
 Delta = dict[Key, Any]
 
@@ -27,7 +29,7 @@ class Store:
     a mark, cost what was changed and not what there is.
     """
 
-    __slots__ = ("_join", "cells", "low", "trail", "work")
+    __slots__ = ("_join", "cells", "low", "sharing", "trail", "work")
 
     def __init__(self, join: Callable[[Any, Any], Any]) -> None:
         """Start empty; `join` unites two values of one cell."""
@@ -37,6 +39,7 @@ class Store:
         """How many cells were gone through so far, as a measure of time that needs no clock."""
         self.low = 0
         """Up to here, the trail is as it was when this was last set."""
+        self.sharing = Sharing()
         self._join = join
 
     def set(self, key: Key, value: Any) -> None:
@@ -49,6 +52,8 @@ class Store:
             del self.cells[key]
         else:
             self.cells[key] = value
+            if type(value) in SHARERS and (type(old) is not type(value) or _elsewhere(old, value)):
+                self.sharing.note(key, value)
 
     def mark(self) -> int:
         """A place on the trail to come back to."""
@@ -130,7 +135,7 @@ class Store:
 
     def apply(self, delta: Delta) -> None:
         """Write all cells of a delta."""
-        cells, trail = self.cells, self.trail
+        cells, trail, note = self.cells, self.trail, self.sharing.note
         self.work += len(delta)
         for key, value in delta.items():
             old = cells.get(key)
@@ -141,6 +146,8 @@ class Store:
                 del cells[key]
             else:
                 cells[key] = value
+                if type(value) in SHARERS and (type(old) is not type(value) or _elsewhere(old, value)):
+                    note(key, value)
 
     def union(self, values: Iterable[Any]) -> Any:
         """The join of some cell values, of which absent ones do not count."""
@@ -150,3 +157,8 @@ class Store:
                 continue
             joined = value if joined is None else self._join(joined, value)
         return joined
+
+
+def _elsewhere(old: Any, new: Any) -> bool:
+    """Whether what has storage lies, or is a view of something, elsewhere than before."""
+    return old.storage is not new.storage or getattr(old, "base", None) is not getattr(new, "base", None)
