@@ -183,6 +183,7 @@ class Machine:
         self.attributes: dict[int, dict[str, None]] = {}
         self.runs: dict[ast.AST, int] = {}
         self.reached: set[ast.AST] = set()
+        self.recorded: set[ast.AST] = set()  # those of them that ran while autograd may have recorded
         self.limits: dict[str, None] = {}
         self.steps = 0
         self.last_step = MOST_STEPS
@@ -190,6 +191,7 @@ class Machine:
         self._last_of_all = min(MOST_STEPS + lines * MOST_STEPS_FOR_A_LINE, MOST_STEPS_IN_ALL)
         self.grads: set[int] = set()
         self.raised = self.alone = self.cut_short = self.rewritten = False
+        self.of_many = False  # whether the object that is made now stands for all of its class
         self.made_nodes = 0
         self.lone: set[ast.AST] = set()
         self.consumed: set[ast.AST] = set()

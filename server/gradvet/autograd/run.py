@@ -29,6 +29,7 @@ from gradvet.autograd.memory.domain import ANY_FN, GRAD, MAYBE, NO_GRAD, Origin,
 from gradvet.autograd.memory.values import (
     NONE,
     Class,
+    Const,
     Dict,
     External,
     Function,
@@ -42,6 +43,7 @@ from gradvet.autograd.memory.values import (
     Tuple,
     Unknown,
     Value,
+    atoms,
     const,
     join,
     join_all,
@@ -57,7 +59,6 @@ from gradvet.syntax.parse import Module
 from gradvet.syntax.together import Together
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
-_PASSES_OVER_METHODS = 2
 
 
 def run(module: Module, *, watch: bool = False, read: Read | None = None) -> Facts:
@@ -116,7 +117,7 @@ def _reset(m: Machine) -> None:
     del m.frames[1:]
     for stack in (m.loops, m.calls, m.mode_nodes, m.frames[0].loops, m.frames[0].raises):
         stack.clear()
-    m.raised = m.alone = False
+    m.raised = m.alone = m.of_many = False
     m.unrolled = 1
     m.batched = 0
     m.store.set(MODE, m.module_mode or m.mode)
@@ -130,7 +131,8 @@ def _unreached(m: Machine, tree: ast.Module) -> None:
     definitions = [node for statement in tree.body for node in _definitions(statement)]
     mentioned = _mentioned(m, definitions)
     for inner in (False, True):
-        for node in definitions:
+        # Of those that mention one another the later ones mostly make and call the earlier ones.
+        for node in reversed(definitions) if inner else definitions:
             if isinstance(node, ast.ClassDef):
                 _bounded(m, partial(_class, m, node, frozenset() if inner else mentioned))
             elif node not in m.reached and (inner or node.name not in mentioned):
@@ -311,7 +313,9 @@ def _instance_of(m: Machine, info: ClassInfo) -> Value:
         m.imports.begin()
     init = find_in_class(m, info.address, "__init__")
     if type(init) is Function and isinstance(init.node, ast.FunctionDef):
+        outer, m.of_many = m.of_many, True
         call_value(m, init, _call_with_unknown(m, info.node, init.node, init, (made,)))
+        m.of_many = outer
     _annotated_attributes(m, info, made)
     return made
 
@@ -337,7 +341,7 @@ def _class(m: Machine, node: ast.ClassDef, later: frozenset[str]) -> None:
         child
         for child in node.body
         if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef))
-        and child not in m.reached
+        and not _was_run(m, child)
         and child.name not in later
     ]
     if info is None:
@@ -353,14 +357,44 @@ def _class(m: Machine, node: ast.ClassDef, later: frozenset[str]) -> None:
         return
     instance = _instance_of(m, info)
     left = [child for child in left if child.name != "__init__"]
-    seen = m.made_nodes
-    for number in range(1, _PASSES_OVER_METHODS + 1):
-        if number > 1 and m.made_nodes == seen:
-            break  # no graph was made, so none can pile up
-        for child in left:
-            function = m.defined.get(child)
-            if type(function) is Function:
-                _method(m, info, child, function, instance, number)
+    inner = _mentioned(m, list(left)) - {"forward"}
+    left.sort(key=lambda child: child.name in inner)
+    seen, lasting = m.made_nodes, m.store.mark()
+    before = m.number()
+    ran: list[ast.FunctionDef | ast.AsyncFunctionDef] = []
+    for child in left:
+        if not _was_run(m, child) and _method(m, info, child, instance, 1):
+            ran.append(child)
+    if m.made_nodes == seen or not _lasts(m, lasting, before):
+        return  # no graph was made or kept, so none can pile up
+    for child in ran:
+        _method(m, info, child, instance, 2)
+
+
+def _was_run(m: Machine, method: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether a call reached a method; a `forward` that only ran without grad is for training all the same."""
+    return method in (m.recorded if method.name == "forward" else m.reached)
+
+
+def _lasts(m: Machine, mark: int, before: int) -> bool:
+    """Whether what was there before holds something since the mark that may carry a graph, or is otherwise changed.
+
+    That a part of something unknown was looked at for the first time changes nothing, nor do numbers and words.
+    """
+    for key, value in m.store.delta(mark).items():
+        owner = key[0] if type(key) is tuple else key
+        if type(owner) is int and owner <= before and not all(_is_old(m, at, before) for at in atoms(value)):
+            return True
+    return False
+
+
+def _is_old(m: Machine, atom: Value, before: int) -> bool:
+    """Whether an object was there before, or is a part of one of which nothing is known; numbers and words always are."""
+    if type(atom) is Ref:
+        content = m.cells.get(atom.address)
+        parts = content.inputs if type(content) is Opaque else (None,)
+        return atom.address <= before or all(type(at) is Ref and at.address <= before for at in parts)
+    return atom is None or type(atom) in (Const, Text) or (type(atom) is Number and not atom.cuts)
 
 
 def _custom_function(m: Machine, info: ClassInfo) -> None:
@@ -379,11 +413,13 @@ def _method(
     m: Machine,
     info: ClassInfo,
     child: ast.FunctionDef | ast.AsyncFunctionDef,
-    function: Function,
     instance: Value,
     number: int,
-) -> None:
-    """Run a method by itself, as one iteration of whatever calls it again and again."""
+) -> bool:
+    """Run a method by itself, as one iteration of whatever calls it again and again; False when it is no function."""
+    function = m.defined.get(child)
+    if type(function) is not Function:
+        return False
     loop = Loop(None, m.store.mark())
     loop.number = number
     m.loops.append(loop)
@@ -404,6 +440,7 @@ def _method(
     if m.judge is not None:
         m.judge.end_of_pass(loop)
     m.age(loop)
+    return True
 
 
 def _conventions(info: ClassInfo) -> list[Convention]:

@@ -18,7 +18,7 @@ from gradvet.autograd.machine import (
     Machine,
     OutOfSteps,
 )
-from gradvet.autograd.memory.domain import NO_GRAD, Tensor
+from gradvet.autograd.memory.domain import GRAD, NO_GRAD, Tensor
 from gradvet.autograd.memory.store import Delta
 from gradvet.autograd.memory.values import (
     NONE,
@@ -220,6 +220,8 @@ def call_function(
     """Run a function of the file with these arguments."""
     node = function.node
     m.reached.add(node)
+    if m.mode & GRAD:
+        m.recorded.add(node)
     if function.kind == ABSTRACT:
         return unknown_call(
             m, call, f"the result of `{getattr(node, 'name', 'a method')}`, which is abstract"

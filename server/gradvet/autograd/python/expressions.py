@@ -438,7 +438,7 @@ def _comprehend(
     members = type(content) is Sequence and content.kind == "members"
     if type(content) is Range and content.values:
         few = len(content.values) <= MOST_COUNTED and _uses(node, first.target)
-        known = content.values if few or builds_modules(m, node) else known
+        known = content.values if few or (not m.of_many and builds_modules(m, node)) else known
     certain = True
 
     def once(value: Value) -> list[Value] | Value | None:

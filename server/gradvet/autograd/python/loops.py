@@ -44,7 +44,7 @@ def run_for(m: Machine, node: ast.For) -> bool:
 def _run_over(m: Machine, node: ast.For, source: Value) -> bool:
     items = items_of(m, source)
     content = m.cells.get(getattr(source, "address", -1))
-    if type(content) is Range and content.values and builds_modules(m, node):
+    if type(content) is Range and content.values and not m.of_many and builds_modules(m, node):
         return _unrolled(m, node, content.values)  # each round makes layers of its own
     if items is not None:
         if not items:
