@@ -361,10 +361,7 @@ def _class(m: Machine, node: ast.ClassDef, later: frozenset[str]) -> None:
     left.sort(key=lambda child: child.name in inner)
     seen, lasting = m.made_nodes, m.store.mark()
     before = m.number()
-    ran: list[ast.FunctionDef | ast.AsyncFunctionDef] = []
-    for child in left:
-        if not _was_run(m, child) and _method(m, info, child, instance, 1):
-            ran.append(child)
+    ran = [child for child in left if not _was_run(m, child) and _method(m, info, child, instance, 1)]
     if m.made_nodes == seen or not _lasts(m, lasting, before):
         return  # no graph was made or kept, so none can pile up
     for child in ran:
