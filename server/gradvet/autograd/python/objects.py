@@ -64,6 +64,7 @@ _MATH_CONSTANTS = {
     "torch.inf",
 }
 MOST_LETTERS = 8
+MOST_DOWN = 2
 CONTENT = "#content"
 """The cell of what an object holds as the dict or list that its class extends."""
 
@@ -168,9 +169,21 @@ def child(m: Machine, ref: Ref, name: str, node: ast.AST) -> Value:
     if value is None:
         parent = m.cells.get(ref.address)
         reason = parent.reason if type(parent) is Opaque else "a part of an object that is not known"
-        value = m.place_part(ref.address, name, Opaque(reason, (ref,), Origin(node, reason)))
+        if _goes_down(m, parent, node):
+            value = ref  # `item = item.next`: from here on each stands for all that come after it
+        else:
+            value = m.place_part(ref.address, name, Opaque(reason, (ref,), Origin(node, reason)))
         m.write_cell(ref, name, value)
     return value
+
+
+def _goes_down(m: Machine, content: Any, node: ast.AST) -> bool:
+    """Whether something unknown is a part of a part that the same expression took before, in a loop."""
+    for _ in range(MOST_DOWN):
+        if type(content) is not Opaque or content.origin is None or content.origin.node is not node:
+            return False
+        content = m.cells.get(getattr(content.inputs[0], "address", -1)) if content.inputs else None
+    return True
 
 
 def _is_property(node: ast.FunctionDef) -> bool:
