@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from gradvet.analysis import Analysis, Diagnostic, analyze
 from gradvet.finding import Severity
 from gradvet.syntax.parse import Module
-from gradvet.text import Source
+from gradvet.text import Source, Span
 from tools.probe.instrument import place
 from tools.probe.observed import Observation, Program
 
@@ -48,7 +48,18 @@ def false_alarms(program: Program, observation: Observation) -> list[FalseAlarm]
         if found.severity is Severity.ERROR
         and found.rule.name not in SILENT_FAULTS
         and _ran(analysis, found, observation)
+        and all(_came_by(analysis.module, note.span, observation) for note in found.notes)
     ]
+
+
+def _came_by(module: Module, span: Span | None, observation: Observation) -> bool:
+    """Whether the run came by a place that a finding rests on: not so if it is an expression on a branch not taken."""
+    whole = [
+        node
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.expr) and module.source.span(node) == span
+    ]
+    return not whole or any(place(node) in observation.seen for node in whole)
 
 
 def _ran(analysis: Analysis, found: Diagnostic, observation: Observation) -> bool:

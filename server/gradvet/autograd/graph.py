@@ -475,35 +475,51 @@ def unknown_cut(m: Machine, value: Value, kind: str, words: str, site: ast.AST) 
 
 
 def backward(
-    m: Machine, site: ast.AST, root: Value, *, retain: Value | None, create: Value | None, how: str
+    m: Machine,
+    site: ast.AST,
+    root: Value,
+    *,
+    retain: Value | None,
+    create: Value | None,
+    how: str,
+    inputs: Value | None = None,
 ) -> None:
-    """A backward pass from `root`."""
+    """A backward pass from `root`; with `inputs` only to these tensors, which alone get a gradient."""
     keeps = _is_true(retain) or (retain in (None, NONE) and _is_true(create))
     certain_keep = retain is None or type(retain) is Const
+    inputs = None if inputs == NONE else inputs
     numbers, behind = m.nearest_cut(added_numbers(m, root)), unknown_behind(m, root)
     for atom in m.alternatives(root):
         for learn in LEARN:
             learn(m, atom, site)
     states = m.tensors(root)
     joined = m.tensor(root)
-    for _, state in states:
-        if state.requires_grad == NO:
+    for _, whole in states:
+        if whole.requires_grad == NO:
             if m.judge is not None:
                 m.judge.walks.retains.failed()
             continue
         certain = len(states) == 1 and certain_keep  # and it requires grad, or the line would raise
-        found = free(m, site, state, certain=certain, keep=keeps)
+        ends = _ends(m, whole, inputs)
+        wanted = None
+        if inputs is not None and surely_asks(m, inputs):
+            wanted = [asked for _, asked in held_tensors(m, inputs)]
+        certain = certain and (inputs is None or wanted is not None)
+        found = free(m, site, whole, certain=certain, keep=keeps, inputs=wanted)
+        state = whole if inputs is None else whole._replace(leaves=whole.leaves & ends.keys())
         creates = NO if create is None or create == FALSE else YES if _is_true(create) else MAYBE
         passed_by(m, site, (*found, *state.leaves), creates, accumulated=False)
-        if creates != NO:
-            _gradients_with_graph(m, site, state, certain=creates == YES)
-        else:
-            _gradients(m, site, state, certain=len(states) == 1 and state.requires_grad == YES)
+        surely = len(states) == 1 and state.requires_grad == YES
+        for end, comes in ends.items():
+            if creates != NO:
+                _gradient_with_graph(m, site, state, end, certain=creates == comes == YES)
+            else:
+                _gradient(m, site, end, certain=surely and comes == YES)
         passed_by(m, site, state.leaves, creates, accumulated=True)
         if m.judge is not None:
             if creates == YES and state.leaves:
                 m.judge.walks.created[site] = (m.where(), state)
-            m.judge.walked(site, state, certain=len(states) == 1 and state.requires_grad == YES)
+            m.judge.walked(site, state, certain=surely)
             m.judge.reached(state.leaves, state.cuts, site)
             m.judge.ineffective(state.dead | numbers, site)
             m.judge.cut_notes.rooted(state, site, found)
@@ -544,37 +560,46 @@ def backward_event(
     return Backward(site, m.where(), root, m.mode, how, retains, source, cuts)
 
 
-def _gradients(m: Machine, site: ast.AST, root: Tensor, *, certain: bool) -> None:
-    """The leaves that a backward reaches have a gradient from now on: a tensor without a graph."""
-    for leaf in root.leaves:
-        ref = m.place_part(leaf, "gradient", Tensor(view=MAYBE, origin=Origin(site, ".grad")))
-        if m.cells[ref.address].storage == NOTHING:
-            m.store.set(ref.address, m.cells[ref.address]._replace(storage=frozenset({ref.address})))
-        m.grads.add(ref.address)
-        key = (leaf, "grad")
-        before = m.cells.get(key)
-        m.store.set(
-            key,
-            ref if certain and not leaf & 1 else m.store.union((before if before is not None else NONE, ref)),
-        )
+def _ends(m: Machine, root: Tensor, inputs: Value | None) -> dict[int, int]:
+    """The addresses of the tensors that a backward gives a gradient, and whether it surely comes there."""
+    if inputs is None:
+        return dict.fromkeys(root.leaves, YES)
+    asked = held_tensors(m, inputs)
+    comes = {ref.address: leads_to(m, root, state, ref.address) for ref, state in asked}
+    if asked and not surely_asks(m, inputs):
+        comes = {address: truth | NO for address, truth in comes.items()}
+    return {address: truth for address, truth in comes.items() if truth & YES}
 
 
-def _gradients_with_graph(m: Machine, site: ast.AST, root: Tensor, *, certain: bool) -> None:
-    """`create_graph=True`: the gradients that leaves get have a graph of their own."""
-    for leaf in root.leaves:
-        ref = m.place_part(leaf, "gradient", Tensor(storage=frozenset({leaf})))
-        m.store.set((leaf, "grad"), ref)
-        m.grads.add(ref.address)
-        state = Tensor(
-            requires_grad=YES if certain else MAYBE,
-            is_leaf=NO if certain else MAYBE,
-            grad_fn=frozenset({"*"}) if certain else frozenset({"*", None}),
-            storage=frozenset({ref.address}),
-            nodes=root.nodes,
-            leaves=root.leaves,
-            origin=Origin(site, "backward(create_graph=True)"),
-        )
-        m.store.set(ref.address, state)
+def _gradient(m: Machine, site: ast.AST, leaf: int, *, certain: bool) -> None:
+    """What a backward reaches has a gradient from now on: a tensor without a graph."""
+    ref = m.place_part(leaf, "gradient", Tensor(view=MAYBE, origin=Origin(site, ".grad")))
+    if m.cells[ref.address].storage == NOTHING:
+        m.store.set(ref.address, m.cells[ref.address]._replace(storage=frozenset({ref.address})))
+    m.grads.add(ref.address)
+    key = (leaf, "grad")
+    before = m.cells.get(key)
+    m.store.set(
+        key,
+        ref if certain and not leaf & 1 else m.store.union((before if before is not None else NONE, ref)),
+    )
+
+
+def _gradient_with_graph(m: Machine, site: ast.AST, root: Tensor, leaf: int, *, certain: bool) -> None:
+    """`create_graph=True`: the gradient that a leaf gets has a graph of its own."""
+    ref = m.place_part(leaf, "gradient", Tensor(storage=frozenset({leaf})))
+    m.store.set((leaf, "grad"), ref)
+    m.grads.add(ref.address)
+    state = Tensor(
+        requires_grad=YES if certain else MAYBE,
+        is_leaf=NO if certain else MAYBE,
+        grad_fn=frozenset({"*"}) if certain else frozenset({"*", None}),
+        storage=frozenset({ref.address}),
+        nodes=root.nodes,
+        leaves=root.leaves,
+        origin=Origin(site, "backward(create_graph=True)"),
+    )
+    m.store.set(ref.address, state)
 
 
 def _is_true(value: Value | None) -> bool:

@@ -78,6 +78,7 @@ class Frame:
         "loops",
         "modes_before",
         "node",
+        "own",
         "owner",
         "raises",
         "receiver",
@@ -91,7 +92,7 @@ class Frame:
         """Begin at a mark of the trail."""
         self.node = node
         self.info = info
-        self.scope = scope
+        self.scope = self.own = scope  # a comprehension has one inside it
         self.context = context
         self.base = base
         self.loops: list[Loop] = []
@@ -209,6 +210,7 @@ class Machine:
         self.passed: dict[ast.Call, deque[tuple[tuple[Value, ...], dict[str, Value], ScopeInfo]]] = {}
         self.calls_of: dict[ast.AST, tuple[ast.AST, ...]] = {}
         self.scope_parents: dict[int, int] = {}
+        self.comprehended: dict[int, frozenset[str]] = {}  # the names of the scopes of comprehensions
         self.scope_infos: dict[ast.AST, ScopeInfo] = {}
         self._scopes: dict[tuple[int, int], int] = {}
         self.judge: Any = None

@@ -1,7 +1,8 @@
 """What backward passes meet on their way: saved tensors that were changed since, and nodes freed before."""
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from gradvet.autograd.events import (
@@ -77,6 +78,7 @@ class Walks:
     clones: dict[int, set[int]] = field(default_factory=dict)
     given: dict[int, str] = field(default_factory=dict)
     created: dict[ast.AST, tuple[Calls, Tensor]] = field(default_factory=dict)
+    together: set[int] | None = None
     retains: RetainNotes = field(init=False)
 
     def __post_init__(self) -> None:
@@ -288,12 +290,22 @@ class Walks:
 
     # -- backward passes
 
+    @contextmanager
+    def one_pass(self) -> Iterator[None]:
+        """What runs here is one backward from several roots: what it frees it has not freed before."""
+        self.together = set()
+        try:
+            yield
+        finally:
+            self.together = None
+
     def passed(
         self, site: ast.AST, root: Tensor, found: dict[int, Node], sure: list[int], *, keeps: bool
     ) -> None:
         """A backward pass from `root` goes surely through these nodes, nearest first; they are not freed yet."""
         self.retains.passed(site, root, keeps=keeps)
-        gone = [at for at in sure if found[at].gone == YES and found[at].keeps == YES]
+        ours = self.together if self.together is not None else frozenset[int]()
+        gone = [at for at in sure if found[at].gone == found[at].keeps == YES and at not in ours]
         fed = next((self.revived[at & ~1] for at in found if at & ~1 in self.revived), ()) if sure else ()
         if gone:
             self._freed(site, root, found, sure, gone)
@@ -304,6 +316,8 @@ class Walks:
             if keeps:
                 self._kept(site, root, found, sure)
         if not keeps:
+            if self.together is not None:
+                self.together.update(at for at in found if found[at].gone == NO)
             visit = Visit(site, self.machine.where())
             for at in sure:
                 self.freed_by[at & ~1] = visit

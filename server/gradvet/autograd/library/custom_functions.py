@@ -18,7 +18,7 @@ from gradvet.autograd.memory.domain import (
     Origin,
     Tensor,
 )
-from gradvet.autograd.memory.values import NONE, Class, Number, Opaque, Ref, Sequence, Tuple, Value
+from gradvet.autograd.memory.values import NONE, Class, Function, Number, Opaque, Ref, Sequence, Tuple, Value
 from gradvet.autograd.python.calls import Call, call_value, find_in_class
 
 FUNCTION = "torch.autograd.Function"
@@ -57,13 +57,47 @@ def apply(m: Machine, function: Class, call: Call) -> Value:
             if (key := (ctx.address & ~1, name)) in m.judge.walks.attributes
         }
         m.judge.functions.applied(ctx, call.args, result, sites, getattr(forward, "node", None))
-    made = _outputs(m, site, info.name, result, inputs, m.cells.get((ctx.address, "saved_tensors")))
-    _visit_backward(m, function, ctx, made, site)
+    kept = m.cells.get((ctx.address, "saved_tensors"))
+    backward = find_in_class(m, function.address, "backward")
+    keeps = _reads_saved(backward.node.body) if type(backward) is Function else MAYBE
+    made = _outputs(m, site, info.name, result, inputs, kept, keeps)
+    if backward is not None:
+        _visit_backward(m, function, backward, ctx, made, site)
     return made
 
 
+def _reads_saved(body: list[ast.stmt] | ast.expr) -> int:
+    """Whether a backward asks for what was saved, which torch refuses once it is freed: on each way, on some, or never."""
+    if isinstance(body, ast.expr):
+        return MAYBE if _mentions_saved(body) else NO
+    found = NO
+    for statement in body:
+        match statement:
+            case ast.With(items=items, body=inner):
+                read = _reads_saved(inner)
+                read = YES if any(_mentions_saved(item) for item in items) else read
+            case ast.Assign() | ast.AnnAssign() | ast.Expr() | ast.Return():
+                read = YES if _mentions_saved(statement) else NO
+            case _:
+                read = MAYBE if _mentions_saved(statement) else NO
+        if read == YES:
+            return YES
+        found |= read & YES
+    return found | NO
+
+
+def _mentions_saved(node: ast.AST) -> bool:
+    return any(isinstance(part, ast.Attribute) and part.attr == "saved_tensors" for part in ast.walk(node))
+
+
 def _outputs(
-    m: Machine, site: ast.AST, name: str, result: Value, inputs: list[Tensor], kept: Value | None
+    m: Machine,
+    site: ast.AST,
+    name: str,
+    result: Value,
+    inputs: list[Tensor],
+    kept: Value | None,
+    keeps: int,
 ) -> Value:
     saved = (
         NOTHING.union(*(s.storage for _, s in held_tensors(m, kept) if len(s.storage) == 1))
@@ -88,7 +122,7 @@ def _outputs(
         address = value.address if own else m.address(site, f"output of {name}{tag}")
         grants = granted if state.dtype != INTEGER else NO
         if grants & YES:
-            add_node(m, address, f"{name}.apply()", site, asking, saved, YES if kept else MAYBE)
+            add_node(m, address, f"{name}.apply()", site, asking, saved, keeps)
         names: frozenset[str | None] = frozenset({f"{name}Backward"})
         m.write(
             Ref(address),
@@ -114,11 +148,10 @@ def _outputs(
     return output(result, "")
 
 
-def _visit_backward(m: Machine, function: Class, ctx: Ref, made: Value, site: ast.AST) -> None:
+def _visit_backward(
+    m: Machine, function: Class, backward: Value, ctx: Ref, made: Value, site: ast.AST
+) -> None:
     """Run `backward` as a later backward pass will: it records only when that pass creates a graph."""
-    backward = find_in_class(m, function.address, "backward")
-    if backward is None:
-        return
     count = len(made.items) if type(made) is Tuple else 1
     gradients = []
     for at in range(count):

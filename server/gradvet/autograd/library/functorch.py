@@ -5,11 +5,12 @@ from collections.abc import Callable
 from gradvet.autograd.graph import held_tensors
 from gradvet.autograd.library import layers
 from gradvet.autograd.library.externals import handles
-from gradvet.autograd.library.operations import Inputs, Operand, computed, in_mode, made_in
+from gradvet.autograd.library.operations import Inputs, computed, in_mode, made_in, operands_of
 from gradvet.autograd.library.tensors import combined
 from gradvet.autograd.machine import MODE, Machine
-from gradvet.autograd.memory.domain import FLOAT, GRAD, MAYBE, NO, YES, Origin, Tensor
+from gradvet.autograd.memory.domain import FLOAT, GRAD, INFERENCE, MAYBE, NO, YES, Origin, Tensor
 from gradvet.autograd.memory.values import (
+    FALSE,
     NONE,
     TRUE,
     Bound,
@@ -180,7 +181,7 @@ def _outside(
 
     `asks` is whether something else that went in does. A derivative of what is linear leads nowhere.
     """
-    operands = [Operand(f"arg{at}", ref, s) for at, v in enumerate(given) for ref, s in held_tensors(m, v)]
+    operands = [operand for at, v in enumerate(given) for operand in operands_of(m, f"arg{at}", v)]
     asking = [o for o in operands if o.state.requires_grad & YES]
     truth = YES if any(o.state.requires_grad == YES for o in asking) else MAYBE if asking else NO
     truth = YES if YES in (truth, asks) else MAYBE if MAYBE in (truth, asks) else NO
@@ -261,19 +262,34 @@ def _functional(m: Machine, name: str, call: Call) -> Value:
         return unknown_call(m, call, "a derivative")
     several = items_of(m, inputs) if m.tensor(inputs) is None else None
     args = list(several if several is not None else (inputs,))
-    inner = [_mapped(m, arg, call, f"inner {at}", _functional_input) for at, arg in enumerate(args)]
+    create = call.argument(2, "create_graph")
+    cut = name.endswith("jacobian") and (create is None or create == FALSE)
     before = m.mode
-    m.store.set(MODE, GRAD)
+
+    def handed_in(state: Tensor) -> Tensor:
+        return _functional_input(state, before, cut=cut)
+
+    inner = [_mapped(m, arg, call, f"inner {at}", handed_in) for at, arg in enumerate(args)]
+    # It turns grad mode on, which inference mode does not care for.
+    m.store.set(MODE, (before & INFERENCE) | (GRAD if before & ~INFERENCE else 0))
     _run(m, function, Call(call.node, tuple(inner)))
     m.store.set(MODE, before)
-    creates = call.keywords.get("create_graph") == TRUE
+    creates = create == TRUE
     made = tuple(_outside(m, arg, call, f"of {at}", args if creates else []) for at, arg in enumerate(args))
     return made[0] if several is None else Tuple(made)
 
 
-def _functional_input(state: Tensor) -> Tensor:
+def _functional_input(state: Tensor, mode: int, *, cut: bool) -> Tensor:
+    """What a derivative hands in: `cut` off and made a leaf, or as a view, which inference mode does not record."""
+    if cut:
+        return Tensor(requires_grad=YES, inference=state.inference, origin=state.origin)
     return Tensor(
-        requires_grad=YES, is_leaf=MAYBE, grad_fn=frozenset({None, "*"}), view=MAYBE, origin=state.origin
+        requires_grad=YES if mode == GRAD else MAYBE,
+        is_leaf=MAYBE,
+        grad_fn=frozenset({None, "*"}),
+        view=MAYBE,
+        inference=state.inference,
+        origin=state.origin,
     )
 
 

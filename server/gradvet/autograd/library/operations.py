@@ -657,8 +657,21 @@ def _saved(m: Machine, places: Places, op: Op | None, inputs: Inputs) -> tuple[f
                 higher = higher or (named and operand.state.requires_grad == YES)
     saved |= {places[entry.operand] for entry in op.saves_out if holds(entry) and entry.operand in places}
     higher = higher or any(holds(entry) for entry in op.saves_out)
-    keeps = {"raises": YES, "fine": NO}.get(op.twice, MAYBE)
-    return frozenset(saved), YES if saved else keeps, higher
+    keeps = YES if saved else _keeps(op, asking, {o.parameter for o in may_ask}, inputs)
+    return frozenset(saved), keeps, higher
+
+
+def _keeps(op: Op, asking: set[str], may_ask: set[str], inputs: Inputs) -> int:
+    """Whether an op keeps anything for backward, by the parameters that surely ask for a gradient and that may.
+
+    What it was seen to keep for the gradients of some it does not keep for those of others.
+    """
+    if op.twice != "raises":
+        return NO if op.twice == "fine" else MAYBE
+    needs = [entry.needs for entry in (*op.saves_in, *op.saves_out)]
+    if not needs or op.saves_hidden != "never" or any(asking & one for one in needs):
+        return YES
+    return MAYBE if inputs.unknown or any(may_ask & one for one in needs) else NO
 
 
 def _view_made(m: Machine, base: Tensor, out: Output) -> int:

@@ -138,6 +138,7 @@ def _data(m: Machine, value: Value, state: Tensor, node: ast.AST) -> Value:
         origin=Origin(node, ".data", (state.origin,) if state.origin else ()),
         inference=state.inference,
         assumes=state.assumes,
+        counted=bool(m.mode & ~INFERENCE),
     )
     m.place(address, made)
     if m.judge is not None:
@@ -182,10 +183,11 @@ def _with_storage(content: object, storage: frozenset[int]) -> object:
 
 
 def _with_data(content: object, source: Tensor) -> object:
-    """A tensor with the values of another; whether it is an inference tensor goes with them."""
+    """A tensor with the values of another: whether it is an inference tensor goes with them, its counter stays."""
     if type(content) is not Tensor:
         return content
-    return content._replace(storage=source.storage, inference=source.inference)
+    counted = content.counted or bool(content.inference & NO)
+    return content._replace(storage=source.storage, inference=source.inference, counted=counted)
 
 
 def _own_storage(m: Machine, ref: Ref) -> None:
@@ -476,6 +478,7 @@ def _backward(m: Machine, receiver: Value, state: Tensor, call: MethodCall) -> V
         retain=call.argument(1, "retain_graph"),
         create=call.argument(2, "create_graph"),
         how="backward()",
+        inputs=call.argument(3, "inputs"),
     )
     return NONE
 
@@ -498,6 +501,7 @@ def detached(m: Machine, site: ast.AST, value: Value, state: Tensor, words: str)
             inference=state.inference,
             assumes=state.assumes,
             loose=state.loose,
+            counted=bool(m.mode & ~INFERENCE),
         ),
     )
     return Ref(address)
@@ -517,7 +521,7 @@ def _detach(m: Machine, receiver: Value, state: Tensor, call: MethodCall) -> Val
 
 @method("detach_")
 def _detach_in_place(m: Machine, receiver: Value, state: Tensor, call: MethodCall) -> Value:
-    if m.mode == INFERENCE and state.inference == NO:
+    if m.mode == INFERENCE or state.inference == YES:
         return receiver  # torch leaves it as it was
     if state.view == YES and m.judge is not None:
         m.judge.walks.view_changed(call.node, state, call.receiver_node, "detach_()")
@@ -531,11 +535,13 @@ def _detach_in_place(m: Machine, receiver: Value, state: Tensor, call: MethodCal
         made = t._replace(
             requires_grad=NO, is_leaf=YES, grad_fn=NO_FN, nodes=NOTHING, leaves=NOTHING, cuts=cuts
         )
-        return join_tensors(t, made) if m.mode & INFERENCE and t.inference & NO else made
+        if t.inference == YES:
+            return t
+        return join_tensors(t, made) if m.mode & INFERENCE or t.inference & YES else made
 
     m.update(receiver, change)
     for ref, before in m.tensors(receiver):
-        certain = m.only(receiver) == ref.address and m.mode != INFERENCE
+        certain = m.only(receiver) == ref.address and not m.mode & INFERENCE and before.inference == NO
         _ask_of_views(m, ref, before, NO, NOTHING, certain=certain)
     return receiver
 

@@ -1,6 +1,7 @@
 """The functions of torch that are more than an op: grad modes, backward, leaves made anew, wrappers."""
 
 import ast
+from contextlib import nullcontext
 
 from gradvet.autograd.events_exit import LegacyVariable
 from gradvet.autograd.graph import (
@@ -155,15 +156,17 @@ def _saved_tensors_hooks(m: Machine, name: str, call: Call) -> Value:
 def _autograd_backward(m: Machine, name: str, call: Call) -> Value:
     roots = call.argument(0, "tensors") or NONE
     items = items_of(m, roots)
-    for root in items if items is not None else (roots,):
-        backward(
-            m,
-            call.node,
-            root,
-            retain=call.argument(2, "retain_graph"),
-            create=call.argument(3, "create_graph"),
-            how="autograd.backward()",
-        )
+    with m.judge.walks.one_pass() if m.judge is not None else nullcontext():
+        for root in items if items is not None else (roots,):
+            backward(
+                m,
+                call.node,
+                root,
+                retain=call.argument(2, "retain_graph"),
+                create=call.argument(3, "create_graph"),
+                how="autograd.backward()",
+                inputs=call.argument(5, "inputs"),
+            )
     return NONE
 
 

@@ -49,7 +49,7 @@ def used(m: Machine, site: ast.AST, op: Op | None, operands: tuple[tuple[str, Te
 
 def edited(m: Machine, site: ast.AST, before: Tensor, target: ast.expr | None) -> None:
     """A tensor is changed in place."""
-    if before.inference == YES and not m.mode & INFERENCE:
+    if before.inference == YES and not before.counted and not m.mode & INFERENCE:
         m.emit(InferenceTensorUsed(site, m.where(), "edited", _made(before), target, assumed=False))
 
 

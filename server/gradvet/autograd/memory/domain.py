@@ -87,6 +87,7 @@ class Tensor(NamedTuple):
     way here. `assumes`: what has to be true of the unknown parts of the program. `loose`: known
     only as "what a module gave", so it may be a tuple or a dict of tensors. `made_as`: how a view came
     to be, for those who want to change it in place. `base`: of a view, the tensors it may be a view of.
+    `counted`: it may have a version counter though it is an inference tensor, so that it can be changed anywhere.
     """
 
     requires_grad: int = NO
@@ -107,6 +108,7 @@ class Tensor(NamedTuple):
     dead: frozenset[int] = NOTHING
     made_as: int = ORDINARY
     base: frozenset[int] = NOTHING
+    counted: bool = False
 
     def describe(self) -> str:
         """One line in torch's words."""
@@ -149,6 +151,7 @@ def join_tensors(a: Tensor, b: Tensor) -> Tensor:
         _joined(a.dead, b.dead),
         a.made_as | b.made_as,
         _joined(a.base, b.base),
+        a.counted or b.counted,
     )
     if joined == a:
         return a

@@ -47,6 +47,20 @@ def scope_info(node: Scope) -> ScopeInfo:
     return info
 
 
+_COMPREHENDED: WeakKeyDictionary[ast.AST, tuple[frozenset[str], bool]] = WeakKeyDictionary()
+
+
+def comprehended(node: ast.AST, generators: list[ast.comprehension]) -> tuple[frozenset[str], bool]:
+    """The names that a comprehension binds, and whether a function made in it may outlive it."""
+    known = _COMPREHENDED.get(node)
+    if known is None:
+        targets = [part for generator in generators for part in ast.walk(generator.target)]
+        names = frozenset(part.id for part in targets if isinstance(part, ast.Name))
+        keeps_locals = any(isinstance(part, ast.Lambda) for part in ast.walk(node))
+        known = _COMPREHENDED[node] = names, keeps_locals
+    return known
+
+
 def _names_of(node: Scope) -> ScopeInfo:
     """Find the names of a scope, in one walk that does not enter the scopes inside it."""
     info = ScopeInfo()

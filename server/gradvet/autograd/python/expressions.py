@@ -7,6 +7,7 @@ from typing import Any
 from gradvet.autograd.library import escapes, forgotten
 from gradvet.autograd.machine import EVALUATE, MODE, Machine
 from gradvet.autograd.memory.domain import MAYBE, NO, YES
+from gradvet.autograd.memory.scopes import comprehended
 from gradvet.autograd.memory.values import (
     FALSE,
     NONE,
@@ -430,9 +431,29 @@ def _uses(node: ast.expr, target: ast.expr) -> bool:
 def _comprehend(
     m: Machine, node: ast.expr, generators: list[ast.comprehension], element: Callable[[], Value]
 ) -> list[Value] | Value | None:
-    """Run a comprehension: a list when each element is known by itself, else the join of all."""
+    """Run a comprehension, in a scope of its own: a list when each element is known by itself, else the join of all."""
+    source = m.eval(generators[0].iter)
+    frame = m.frames[-1]
+    outer, scope = frame.scope, m.scope(frame.context, node, frame.scope)
+    m.comprehended[scope], keeps_locals = comprehended(node, generators)
+    frame.scope = scope
+    try:
+        return _over(m, node, source, generators, element)
+    finally:
+        frame.scope = outer
+        for name in () if keeps_locals else m.comprehended[scope]:
+            m.store.set((scope, name), None)
+
+
+def _over(
+    m: Machine,
+    node: ast.expr,
+    source: Value,
+    generators: list[ast.comprehension],
+    element: Callable[[], Value],
+) -> list[Value] | Value | None:
+    """Run the element of a comprehension, or what is nested in it, for each item of the first of its sources."""
     first, rest = generators[0], generators[1:]
-    source = m.eval(first.iter)
     known = items_of(m, source)
     content = m.cells.get(getattr(source, "address", -1))
     members = type(content) is Sequence and content.kind == "members"
@@ -449,7 +470,7 @@ def _comprehend(
     def tested(tests: list[ast.expr]) -> list[Value] | Value | None:
         nonlocal certain
         if not tests:
-            return _comprehend(m, node, rest, element) if rest else [element()]
+            return _over(m, node, m.eval(rest[0].iter), rest, element) if rest else [element()]
         passes = truth(m, m.eval(tests[0]))
         if passes == NO:
             return []

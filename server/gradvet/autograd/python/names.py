@@ -104,20 +104,32 @@ def home(m: Machine, frame: Frame, name: str) -> int:
     if name in frame.info.globals:
         return globals_of(m, frame.scope)
     if name in frame.info.outer:
-        scope = m.scope_parents.get(frame.scope, 0)
+        scope = m.scope_parents.get(frame.own, 0)
         while scope:
             if (scope, name) in m.cells:
                 return scope
             scope = m.scope_parents.get(scope, 0)
-    return frame.scope
+    return frame.own
 
 
 def bind(m: Machine, name: str, value: Value) -> None:
     """Bind a name in the scope that it belongs to."""
     frame = m.frames[-1]
     info = frame.info
-    scope = home(m, frame, name) if info.globals or info.outer else frame.scope
+    scope = _comprehension_of(m, frame, name) if frame.scope != frame.own else 0
+    if not scope:
+        scope = home(m, frame, name) if info.globals or info.outer else frame.own
     m.store.set((scope, name), value)
+
+
+def _comprehension_of(m: Machine, frame: Frame, name: str) -> int:
+    """The scope of the comprehension around that binds a name; 0 when none does."""
+    scope = frame.scope
+    while scope != frame.own:
+        if name in m.comprehended[scope]:
+            return scope
+        scope = m.scope_parents[scope]
+    return 0
 
 
 def unbind(m: Machine, name: str) -> None:
