@@ -323,14 +323,18 @@ class Machine:
     @contextmanager
     def one_of(self, alternatives: Sequence[Value]) -> Iterator[None]:
         """Run something that is done to just one of several alternatives: no change that it makes is certain."""
-        walks = self.judge.walks if self.judge is not None and len(alternatives) > 1 else None
-        if walks is not None:
-            walks.perhaps += 1
+        if self.judge is None or len(alternatives) < 2:  # noqa: PLR2004
+            yield
+            return
+        walks, protocol = self.judge.walks, self.judge.protocol
+        outer = protocol.alternatives
+        protocol.alternatives = frozenset(one.address for one in alternatives if type(one) is Ref)
+        walks.perhaps += 1
         try:
             yield
         finally:
-            if walks is not None:
-                walks.perhaps -= 1
+            walks.perhaps -= 1
+            protocol.alternatives = outer
 
     def for_all(self, node: ast.AST, run: Callable[[], tuple[bool, Value]]) -> tuple[bool, Value]:
         """Run something once that stands for many times: what it makes is one of many."""

@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Callable
 from functools import partial
+from typing import NamedTuple
 
 from gradvet.autograd.events import Cut
 from gradvet.autograd.expressions_seen import WatchedMachine
@@ -207,6 +208,8 @@ def _alone(
     """
     before = m.mode
     m.alone = True
+    if m.judge is not None:
+        m.judge.protocol.begins_alone()
     if m.imports is not None:
         m.imports.begin()
     call = _call_with_unknown(m, node, node, function, given)
@@ -233,9 +236,10 @@ def _call_with_unknown(
 ) -> Call:
     """A call of a function of which nobody knows with what it is called: only its signature tells."""
     defaults = dict(function.defaults)
+    taken = {one.address for one in given if type(one) is Ref}
 
     def argument(arg: ast.arg) -> Value:
-        value = _unknown_argument(m, arg, function.scope)
+        value = _unknown_argument(m, arg, function.scope, taken)
         return join(defaults[arg.arg], value) if arg.arg in defaults else value
 
     args = node.args
@@ -249,23 +253,30 @@ def _call_with_unknown(
     )
 
 
-def _unknown_argument(m: Machine, arg: ast.arg, scope: int) -> Value:
+def _unknown_argument(m: Machine, arg: ast.arg, scope: int, taken: set[int]) -> Value:
     """An argument of which only its annotation is known."""
     words = f"argument `{arg.arg}`"
     found = (
-        _of_annotation(m, arg, arg.annotation, scope, arg.arg, words) if arg.annotation is not None else None
+        _of_annotation(m, arg, arg.annotation, scope, arg.arg, words, taken)
+        if arg.annotation is not None
+        else None
     )
     return m.unknown(arg, words) if found is None else found
 
 
 def _of_annotation(
-    m: Machine, node: ast.AST, annotation: ast.expr, scope: int, name: str, words: str
+    m: Machine, node: ast.AST, annotation: ast.expr, scope: int, name: str, words: str, taken: set[int]
 ) -> Value | None:
-    """What an annotation tells of a value that nothing else is known of; None when that is nothing."""
+    """What an annotation tells of a value that nothing else is known of; None when that is nothing.
+
+    `taken` are the instances that arguments or attributes beside it are: it is none of them.
+    """
     hints = annotated(m, annotation, scope)
     known = [hint for hint in hints if hint != NONE]
     module = next((hint for hint in known if _is_module_hint(hint)), None)
-    value = _hinted(m, node, known[0] if len(known) == 1 else module, name, words)
+    value = _hinted(m, node, known[0] if len(known) == 1 else module, name, words, taken)
+    if type(value) is Ref:
+        taken.add(value.address)
     return join(NONE, value) if value is not None and NONE in hints else value
 
 
@@ -274,9 +285,14 @@ def _is_module_hint(hint: Value) -> bool:
     return type(hint) is External and hint.name in ("torch.nn.Module", "torch.nn.Sequential")
 
 
-def _hinted(m: Machine, node: ast.AST, hint: Value | None, name: str, words: str) -> Value | None:
+def _hinted(
+    m: Machine, node: ast.AST, hint: Value | None, name: str, words: str, taken: set[int]
+) -> Value | None:
     if type(hint) is Class and hint.address in m.classes:
-        return _instance_of(m, m.classes[hint.address])
+        info = m.classes[hint.address]
+        known = m.cells.get((info.address, INSTANCE))
+        another = type(known) is Ref and known.address in taken
+        return _instance_of(m, info, node if another else None)
     if type(hint) is not External:
         return None
     short = hint.name.rpartition(".")[2]
@@ -300,13 +316,32 @@ def _hinted(m: Machine, node: ast.AST, hint: Value | None, name: str, words: str
     return Text() if hint.name == "builtins.str" else None
 
 
-def _instance_of(m: Machine, info: ClassInfo) -> Value:
-    """The instance that stands for all instances of a class that nobody in the file makes."""
-    known = m.cells.get((info.address, "#instance"))
+INSTANCE = "#instance"
+MAKING = "#making"
+
+
+def _instance_of(m: Machine, info: ClassInfo, site: ast.AST | None = None) -> Value:
+    """The instance that stands for all instances of a class that nobody in the file makes.
+
+    With a `site` it is one beside that: of two attributes of one class, say. While one is made, none is made beside it.
+    """
+    key = INSTANCE if site is None else f"{INSTANCE} {m.address(site)}"
+    known = m.cells.get((info.address, key))
+    if known is None and m.cells.get((info.address, MAKING)):
+        known = m.cells.get((info.address, INSTANCE))
     if known is not None:
         return known
+    if site is None:
+        return _made(m, info, key)
+    with m.numbered(site, 0):
+        return _made(m, info, key)
+
+
+def _made(m: Machine, info: ClassInfo, key: str) -> Value:
+    """Make an instance with arguments of which nothing but their annotations is known."""
     made = m.new(info.node, Instance(info.address), "instance")
-    m.store.set((info.address, "#instance"), made)
+    m.store.set((info.address, key), made)
+    m.store.set((info.address, MAKING), 1)
     if info.is_module:
         m.write_cell(made, "training", Unknown("train or eval"))
     if m.imports is not None:
@@ -316,12 +351,23 @@ def _instance_of(m: Machine, info: ClassInfo) -> Value:
         outer, m.of_many = m.of_many, True
         call_value(m, init, _call_with_unknown(m, info.node, init.node, init, (made,)))
         m.of_many = outer
+        _filled_later(m, info, made)
     _annotated_attributes(m, info, made)
+    m.store.set((info.address, MAKING), 0)
     return made
+
+
+def _filled_later(m: Machine, info: ClassInfo, made: Ref) -> None:
+    """What `__init__` leaves None may be given a value by whoever uses the instance, before any method is called."""
+    for name in m.attributes.get(made.address, {}):
+        if m.cells.get((made.address, name)) == NONE:
+            later = m.unknown(info.node, f"attribute `{name}`", (), f"later {name}")
+            m.write_cell(made, name, join(NONE, later))
 
 
 def _annotated_attributes(m: Machine, info: ClassInfo, made: Ref) -> None:
     """Attributes of which only annotations in the body of a class tell, as in a dataclass."""
+    taken = {made.address}
     for owner in info.order:
         for statement in m.classes[owner].node.body:
             match statement:
@@ -329,7 +375,8 @@ def _annotated_attributes(m: Machine, info: ClassInfo, made: Ref) -> None:
                     if (made.address, name) in m.cells or find_in_class(m, owner, name) is not None:
                         continue
                     words = f"attribute `{name}`"
-                    value = _of_annotation(m, statement, annotation, m.scope_parents[owner], name, words)
+                    scope = m.scope_parents[owner]
+                    value = _of_annotation(m, statement, annotation, scope, name, words, taken)
                     if value is not None:
                         m.write_cell(made, name, value)
 
@@ -359,11 +406,12 @@ def _class(m: Machine, node: ast.ClassDef, later: frozenset[str]) -> None:
     left = [child for child in left if child.name != "__init__"]
     inner = _mentioned(m, list(left)) - {"forward"}
     left.sort(key=lambda child: child.name in inner)
-    seen, lasting = m.made_nodes, m.store.mark()
+    seen, lasting = _noticed(m), m.store.mark()
     before = m.number()
     ran = [child for child in left if not _was_run(m, child) and _method(m, info, child, instance, 1)]
-    if m.made_nodes == seen or not _lasts(m, lasting, before):
-        return  # no graph was made or kept, so none can pile up
+    made = _noticed(m)
+    if made == seen or (made.steps == seen.steps and not _lasts(m, lasting, before)):
+        return  # no graph was made or kept and no step, so none can pile up
     for child in ran:
         _method(m, info, child, instance, 2)
 
@@ -392,6 +440,17 @@ def _is_old(m: Machine, atom: Value, before: int) -> bool:
         parts = content.inputs if type(content) is Opaque else (None,)
         return atom.address <= before or all(type(at) is Ref and at.address <= before for at in parts)
     return atom is None or type(atom) in (Const, Text) or (type(atom) is Number and not atom.cuts)
+
+
+class Noticed(NamedTuple):
+    """How many graph nodes were made and how many steps so far."""
+
+    nodes: int
+    steps: int
+
+
+def _noticed(m: Machine) -> Noticed:
+    return Noticed(m.made_nodes, 0 if m.judge is None else len(m.judge.protocol.steps))
 
 
 def _custom_function(m: Machine, info: ClassInfo) -> None:

@@ -17,7 +17,7 @@ def reference_models(m: Machine, judge: Judge) -> None:
     if m.cut_short or not known or not flow.stepped:
         return
     touched = flow.owned | flow.read | flow.followers.keys()
-    for _, cells in judge.protocol.clears:
+    for _, cells, *_ in judge.protocol.clears:
         touched |= {cell & ~1 for cell in cells}
     frozen: set[int] = set()
     told: set[ast.AST] = set()

@@ -16,8 +16,9 @@ from gradvet.autograd.events_call import NotCalled
 from gradvet.autograd.events_protocol import ClipMisplaced, GradientDropped, GradientNotCleared, ScalerMisused
 from gradvet.autograd.library.optimizers import owned_by
 from gradvet.autograd.machine import Loop, Machine
-from gradvet.autograd.memory.domain import NO, YES, Tensor
+from gradvet.autograd.memory.domain import NO, NOTHING, YES, Tensor
 from gradvet.autograd.memory.gradients import (
+    BEFORE,
     CLEAR,
     DROPPED,
     HOLDS_NEW,
@@ -38,6 +39,8 @@ from gradvet.autograd.memory.values import NONE, Const, Opaque, Optimizer, Ref, 
 from gradvet.autograd.python.calls import Call
 
 KEY = "#gradient"
+ANY = 0
+"""Stands for whatever optimizer is not met yet: what the backwards seen so far gave to its parameters."""
 PHASE = "#scaler"
 SPENT = "#spent"
 READY, UNSCALED, STEPPED = 1, 2, 4
@@ -75,6 +78,19 @@ class Clip(NamedTuple):
     empty: ast.AST | None
 
 
+class Clear(NamedTuple):
+    """A place that clears these gradients, and perhaps those of `others`; `optimizer` is the one that is told to, or 0.
+
+    It is not `seen` to do so where an optimizer is handed to something that is not known.
+    """
+
+    number: int
+    leaves: frozenset[int]
+    others: frozenset[int]
+    optimizer: int
+    seen: bool = True
+
+
 @dataclass(slots=True)
 class Protocol:
     """Follows gradients through the run, and says at the end what was out of order."""
@@ -88,7 +104,10 @@ class Protocol:
     followed: dict[int, set[int]] = field(default_factory=dict)
     walked: dict[int, ast.AST] = field(default_factory=dict)
     fills: dict[int, set[int]] = field(default_factory=dict)
-    clears: list[tuple[int, frozenset[int]]] = field(default_factory=list)
+    clears: list[Clear] = field(default_factory=list)
+    stepped: set[int] = field(default_factory=set)
+    alternatives: frozenset[int] = frozenset()
+    anywhere: bool = False
     optimizers: dict[int, frozenset[int]] = field(default_factory=dict)
     scalers: dict[int, bool] = field(default_factory=dict)
     scaled: dict[int, ast.AST] = field(default_factory=dict)
@@ -96,10 +115,15 @@ class Protocol:
     reads: dict[int, Place] = field(default_factory=dict)
     gradients: dict[int, int] = field(default_factory=dict)
     told: set[ast.AST] = field(default_factory=set)
+    used: set[int] = field(default_factory=set)
     forgotten: bool = False
     places: dict[tuple[int, str], dict[str, ast.AST]] = field(default_factory=dict)
 
     # -- told by the machine
+
+    def begins_alone(self) -> None:
+        """A function is run by itself: what has run before is not what comes before it."""
+        self.machine.store.set((ANY, KEY), unseen(BEFORE))
 
     def backward(self, site: ast.AST, root: Tensor, *, certain: bool) -> None:
         """A backward adds to the gradients of the leaves that it reaches, and perhaps to those that are not known."""
@@ -108,10 +132,11 @@ class Protocol:
         for leaf in root.leaves:
             self._change(leaf, lambda g: after_backward(g, number, scaled), certain=certain)
             self.fills.setdefault(leaf & ~1, set()).add(number)
-        if root.leaves and not root.assumes:
-            return  # all that it reaches is known
-        for optimizer in self.optimizers:
-            self._change(optimizer, lambda g: after_backward(g, number, scaled), certain=True)
+        known = bool(root.leaves) and not root.assumes
+        self.anywhere |= not known
+        for optimizer, owns in ((ANY, NOTHING), *self.optimizers.items()):
+            if not known or not owns.isdisjoint(root.leaves):
+                self._change(optimizer, lambda g: after_backward(g, number, scaled), certain=True)
 
     def step(
         self, ref: Ref, content: object, node: ast.AST, *, known: bool = True, scaler: bool = False
@@ -120,11 +145,13 @@ class Protocol:
         number = self._number(node)
         owns = content.owns if type(content) is Optimizer else frozenset[int]()
         self.owned |= owns
+        self.stepped.add(ref.address)
         self.optimizers[ref.address] = (
             owns if type(content) is Optimizer and content.all_known else frozenset()
         )
         cells = owns if self._are_seen(self.optimizers[ref.address]) else frozenset({ref.address})
         met = tuple(self._of(cell) for cell in cells)
+        self.used.update(n for g in met if g.phases & HOLDS_NEW for n in g.backwards)
         self.steps.append(Step(number, met, frozenset(cells), known=known, scaler=scaler))
         for clip in self.waiting:
             self.followed.setdefault(clip, set()).add(len(self.steps) - 1)
@@ -134,7 +161,10 @@ class Protocol:
 
     def _are_seen(self, owns: frozenset[int]) -> bool:
         """Whether it can be told which backward reaches these leaves: not of a module that is itself not known."""
-        if any(leaf & ~1 in self.fills for leaf in owns):
+        filled = [leaf & ~1 in self.fills for leaf in owns]
+        if self.anywhere:
+            return bool(filled) and all(filled)
+        if any(filled):
             return True
         states = [self.machine.cells.get(leaf) for leaf in owns]
         return bool(owns) and all(type(state) is Tensor and not state.assumes for state in states)
@@ -148,15 +178,34 @@ class Protocol:
         """`zero_grad()` of a module, or of an optimizer: of the leaves that are known, and of an optimizer as a whole."""
         number = self._number(node)
         cells = frozenset(leaves)
+        if optimizer and optimizer not in self.optimizers:
+            content = self.machine.cells.get(optimizer)
+            known = type(content) is Optimizer and content.all_known
+            self.optimizers[optimizer] = cells if known else frozenset()
         for cell in cells:
             self._change(cell, lambda g: after_clear(g, number), certain=True)
-        touched = set(cells)
+        touched, others = set(cells), set[int]()
         for address, owns in self.optimizers.items():
             whole = address == optimizer or (bool(owns) and owns <= cells)
-            if whole or not owns or not optimizer or not owns.isdisjoint(cells):
+            if not whole and {address, optimizer} <= self.alternatives:
+                continue
+            if whole or (owns and not owns.isdisjoint(cells)):
                 touched.add(address)
-                self._change(address, lambda g: after_clear(g, number), certain=whole)
-        self.clears.append((number, frozenset(touched)))
+            elif (owns and optimizer) or self._are_two(address, optimizer):
+                continue
+            else:
+                others.add(address)
+            self._change(address, lambda g: after_clear(g, number), certain=whole)
+        self.clears.append(Clear(number, frozenset(touched), frozenset(others), optimizer))
+
+    def _are_two(self, one: int, other: int) -> bool:
+        """Whether two things are two optimizers, and not two ways to one: both make steps."""
+        return {one, other} <= self.stepped
+
+    def _reaches(self, clear: Clear, step: Step) -> bool:
+        """Whether what clears may clear what a step uses."""
+        others = {at for at in clear.others if not self._are_two(at, clear.optimizer)}
+        return not step.leaves.isdisjoint(clear.leaves | others)
 
     def read(self, leaf: int, gradient: Value, node: ast.AST) -> None:
         """`leaf.grad` was read."""
@@ -167,13 +216,13 @@ class Protocol:
             self.machine.store.set((leaf, KEY), before._replace(read=True))
         self.reads[leaf & ~1] = (node, self.machine.where())
 
-    def assigned(self, leaf: int, new: Value, node: ast.AST) -> None:
-        """`leaf.grad = new`."""
+    def assigned(self, leaves: frozenset[int], new: Value, node: ast.AST) -> None:
+        """`leaf.grad = new`, of one leaf or of each of several."""
         if new == NONE:
-            self.clear([leaf], node)
-        else:
-            owners = [address for address, owns in self.optimizers.items() if leaf in owns or not owns]
-            for cell in (leaf, *owners):
+            self.clear(leaves, node)
+        elif leaves:
+            owners = {address for address, owns in self.optimizers.items() if leaves & owns or not owns}
+            for cell in leaves | owners:
                 self._change(cell, lambda g: given(), certain=True)
 
     def edited(self, site: ast.AST, state: Tensor, words: str) -> None:
@@ -218,16 +267,23 @@ class Protocol:
         walked = self.walked.setdefault(value.address, node)
         return walked if before == YES else None
 
-    def unfollowed(self, values: Iterable[Value]) -> None:
-        """A call cannot be followed: with an optimizer it may do anything, with a loss it may run a backward."""
+    def unfollowed(self, node: ast.AST, values: Iterable[Value], *, clears: bool = True) -> None:
+        """A call cannot be followed: with an optimizer it may do anything, with a loss it may run a backward.
+
+        What is known to give a loss of which a backward is run later has not run it itself.
+        """
+        m = self.machine
+        gives_loss = m.address(node, "call") in m.expected
         for value in values:
             for ref in _refs(value):
-                content = self.machine.cells.get(ref.address)
+                content = m.cells.get(ref.address)
                 if type(content) is Optimizer or ref.address in self.optimizers:
-                    owns = content.owns if type(content) is Optimizer else frozenset()
-                    self._forget({*owns, ref.address})
+                    owns = content.owns if type(content) is Optimizer else frozenset[int]()
+                    if clears:
+                        self._forget(owns | {ref.address}, node)
                 elif type(content) is Opaque or (type(content) is Tensor and content.requires_grad & YES):
-                    self._unseen_backward()
+                    if not gives_loss:
+                        self._unseen_backward()
 
     def _unseen_backward(self) -> None:
         for optimizer, owns in self.optimizers.items():
@@ -246,12 +302,11 @@ class Protocol:
         func = call.node.func if isinstance(call.node, ast.Call) else None
         subject = func.value if isinstance(func, ast.Attribute) else None
         if name == "zero_grad" or "zero_grad" in call.keywords:
-            self.optimizers.setdefault(ref.address, frozenset())
             self.clear((), call.node, ref.address)
         elif name == "step" and self._steps(ref, subject, call):
             self.step(ref, content, call.node, known=False)
         else:
-            self.unfollowed(call.all_values())
+            self.unfollowed(call.node, call.all_values())
 
     def _steps(self, ref: Ref, subject: ast.expr | None, call: Call) -> bool:
         """Whether `step()` of something unknown is that of an optimizer."""
@@ -292,7 +347,16 @@ class Protocol:
             return True
         func = call.node.func if isinstance(call.node, ast.Call) else None
         subject = func.value if isinstance(func, ast.Attribute) else None
-        for target in _refs(call.argument(0, "optimizer") or NONE):
+        targets = _refs(call.argument(0, "optimizer") or NONE)
+        with m.one_of(targets):
+            self._scaler_of(ref, name, call, subject, targets)
+        return True
+
+    def _scaler_of(
+        self, ref: Ref, name: str, call: Call, subject: ast.expr | None, targets: list[Ref]
+    ) -> None:
+        m = self.machine
+        for target in targets:
             key = (ref.address, f"{PHASE} {target.address}")
             phase = m.cells.get(key, READY)
             place = self.places.setdefault(key, {})
@@ -318,7 +382,6 @@ class Protocol:
                 owns = content.owns if type(content) is Optimizer else frozenset[int]()
                 for cell in owns | {target.address}:
                     self._change(cell, lambda g: g._replace(scaled=NO), certain=True)
-        return True
 
     def _misused(
         self, how: str, node: ast.AST, other: ast.AST | None, scaler: ast.expr | None, ref: Ref
@@ -327,6 +390,19 @@ class Protocol:
             self.told.add(node)
             sure = self.scalers.get(ref.address, False)
             self.machine.emit(ScalerMisused(node, self.machine.where(), how, other, scaler, sure))
+
+    def _shown(self, *sites: Site) -> list[Site]:
+        """Places as the analysed module shows them: what another module does, at the call that led there."""
+        imports = self.machine.imports
+        if imports is None:
+            return list(sites)
+        shown = []
+        for site in sites:
+            node, calls, loops = site
+            while calls and not imports.holds(node):
+                node, calls = calls[-1], calls[:-1]
+            shown.append(Site(node, calls, loops))
+        return shown
 
     # -- the memory
 
@@ -345,7 +421,9 @@ class Protocol:
         known = self.machine.cells.get((cell, KEY))
         if known is not None:
             return known  # type: ignore[no-any-return]
-        return unseen() if self.machine.alone else Gradient()
+        if cell in self.optimizers and (before := self.machine.cells.get((ANY, KEY))) is not None:
+            return before  # type: ignore[no-any-return]
+        return unseen(BEFORE) if self.machine.alone else Gradient()
 
     def _change(self, cell: int, change: Callable[[Gradient], Gradient], *, certain: bool) -> None:
         """Change a gradient. What stands for several leaves of one making goes through a step together, all or none."""
@@ -356,9 +434,10 @@ class Protocol:
         if now != before or (cell, KEY) not in self.machine.cells:
             self.machine.store.set((cell, KEY), now)
 
-    def _forget(self, cells: Iterable[int]) -> None:
+    def _forget(self, cells: frozenset[int], node: ast.AST) -> None:
         for cell in cells:
             self._change(cell, lambda g: unseen(), certain=True)
+        self.clears.append(Clear(self._number(node), cells, frozenset(), 0, seen=False))
 
     # -- the verdicts
 
@@ -370,7 +449,7 @@ class Protocol:
         self._judge_clips()
 
     def _judge_step(self, step: Step) -> None:
-        relevant = [g for g in step.gradients if g.phases not in (CLEAR, UNSEEN)]
+        relevant = [g for g in step.gradients if g.phases not in (CLEAR, UNSEEN, BEFORE)]
         if not relevant or not (step.known or self._are_of_torch(relevant)):
             return
         site = self.sites[step.number]
@@ -382,7 +461,7 @@ class Protocol:
         if (kept and self._comes_again(step, mixed)) or self._never_cleared(step, relevant):
             if not self.forgotten:
                 self._not_cleared(step, site, relevant)
-        elif all(g.phases == DROPPED for g in relevant):
+        elif all(g.phases & DROPPED and not g.phases & ~(DROPPED | CLEAR) for g in relevant):
             self._dropped(site, relevant, None)
         elif not step.manual:
             for g in relevant:
@@ -416,18 +495,20 @@ class Protocol:
 
     def _cleared(self, step: Step) -> bool:
         """Whether anything clears, at any time, what a step uses."""
-        return any(cells & step.leaves for _, cells in self.clears)
+        return any(clear.seen and self._reaches(clear, step) for clear in self.clears)
 
     def _never_cleared(self, step: Step, gradients: list[Gradient]) -> bool:
         """Whether a step may use a gradient again, and nothing clears it as long as the step's loop runs."""
-        if not all(g.phases & MIXED and not g.phases & UNSEEN for g in gradients):
-            return False
         around = set(self.sites[step.number].loops)
-        if not around or any(loop.node is None for loop in around):
-            return not self._cleared(step)  # what comes between two calls is not known
+        loops = {loop for loop in around if loop.node is not None}
+        if not all(g.phases & MIXED for g in gradients):
+            return False
+        if not loops and (self._cleared(step) or any(g.phases & UNSEEN for g in gradients)):
+            return False  # what comes between two calls is not known
+        around = loops or around
         return not any(
-            cells & step.leaves and not around.isdisjoint(self.sites[number].loops)
-            for number, cells in self.clears
+            not around.isdisjoint(self.sites[clear.number].loops) and self._reaches(clear, step)
+            for clear in self.clears
         )
 
     def _not_cleared(self, step: Step, site: Site, gradients: list[Gradient]) -> None:
@@ -439,11 +520,16 @@ class Protocol:
             node, calls = self._last_before(numbers, site)
         else:
             node, calls = site.node, site.calls
-        if node in self.told:
+        backward, site = self._shown(Site(node, calls, ()), site)
+        if backward.node in self.told or (backward.node is site.node and not step.manual):
             return
-        self.told |= {node, site.node}
+        self.told |= {backward.node, site.node}
         repeated = any(loop.node is not None for loop in site.loops)
-        self.machine.emit(GradientNotCleared(node, calls, site.node, step.manual, repeated, step.known))
+        self.machine.emit(
+            GradientNotCleared(
+                backward.node, backward.calls, site.node, step.manual, repeated, step.known
+            )
+        )
 
     def _last_before(self, numbers: list[int], step: Site) -> tuple[ast.AST, tuple[ast.AST, ...]]:
         """Of some backwards the one that comes before a step in the source, in its function; else the last one met."""
@@ -457,13 +543,13 @@ class Protocol:
 
     def _dropped(self, site: Site, gradients: list[Gradient], loop: ast.AST | None) -> None:
         cleared = sorted({n for g in gradients for n in g.clears})
-        lost = sorted({n for g in gradients for n, _ in g.lost})
+        lost = sorted({n for g in gradients for n, _ in g.lost if loop is not None or n not in self.used})
         if not cleared or not lost:
             return
-        node, calls, _ = self.sites[cleared[-1]]
-        if node not in self.told:
-            self.told.add(node)
-            self.machine.emit(GradientDropped(node, calls, self.sites[lost[-1]].node, site.node, loop))
+        clear, backward, step = self._shown(self.sites[cleared[-1]], self.sites[lost[-1]], site)
+        if clear.node not in self.told and clear.node is not backward.node:
+            self.told.add(clear.node)
+            self.machine.emit(GradientDropped(clear.node, clear.calls, backward.node, step.node, loop))
 
     def _drops_in_loop(self, site: Site, g: Gradient) -> ast.AST | None:
         """The loop of which each pass drops what the pass before gave, while the step comes after the loop."""
@@ -496,7 +582,7 @@ class Protocol:
         empty = next((clip.empty for clip in clips if clip.empty is not None), None)
         if empty is not None:
             return "empty", empty
-        gradients = [g for clip in clips for g in clip.gradients if g.phases != UNSEEN]
+        gradients = [g for clip in clips for g in clip.gradients if g.phases not in (UNSEEN, BEFORE)]
         filled = sorted(n for leaf in clips[0].leaves for n in self.fills.get(leaf & ~1, ()))
         if not gradients or not filled:
             return None

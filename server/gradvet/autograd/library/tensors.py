@@ -210,8 +210,8 @@ def set_attribute(m: Machine, value: Value, name: str, new: Value, node: ast.AST
             certain = type(value) is Each or (type(value) is Ref and not ref.address & 1)
             before = m.cells.get((ref.address, "grad"), NONE)
             m.store.set((ref.address, "grad"), new if certain else join(before, new))
-            if m.judge is not None:
-                m.judge.protocol.assigned(ref.address, new, node)
+        if m.judge is not None:
+            m.judge.protocol.assigned(frozenset(ref.address for ref, _ in m.tensors(value)), new, node)
     else:
         flags.assigned_on_tensor(m, name, node)
         for ref, _ in m.tensors(value):

@@ -17,7 +17,9 @@ DROPPED = 16
 PARTIAL = 32
 """What a backward gave after what other backwards gave was dropped."""
 UNSEEN = 64
-"""Anything: what came before is not in this file, or somebody else may have changed it."""
+"""Anything: somebody else may have changed it."""
+BEFORE = 128
+"""Anything: nothing of this run has touched it yet, and what came before is not in this file."""
 
 Numbers = frozenset[int]
 NONE: Numbers = frozenset()
@@ -48,8 +50,18 @@ _BACKWARD = {
     DROPPED: PARTIAL,
     PARTIAL: PARTIAL,
     UNSEEN: FRESH,
+    BEFORE: FRESH,
 }
-_STEP = {CLEAR: CLEAR, FRESH: USED, USED: USED, MIXED: USED, DROPPED: CLEAR, PARTIAL: USED, UNSEEN: USED}
+_STEP = {
+    CLEAR: CLEAR,
+    FRESH: USED,
+    USED: USED,
+    MIXED: USED,
+    DROPPED: CLEAR,
+    PARTIAL: USED,
+    UNSEEN: USED,
+    BEFORE: USED,
+}
 _CLEARED = {
     CLEAR: CLEAR,
     FRESH: DROPPED,
@@ -58,6 +70,7 @@ _CLEARED = {
     DROPPED: DROPPED,
     PARTIAL: DROPPED,
     UNSEEN: CLEAR,
+    BEFORE: CLEAR,
 }
 HOLDS_NEW = FRESH | MIXED | PARTIAL
 
@@ -73,7 +86,7 @@ def _move(phases: int, table: dict[int, int]) -> int:
 def after_backward(g: Gradient, number: int, scaled: int) -> Gradient:
     """A backward has added to it."""
     held = g.backwards if g.phases & (HOLDS_NEW | USED) else NONE
-    empty = not g.phases & (HOLDS_NEW | USED | UNSEEN)
+    empty = not g.phases & (HOLDS_NEW | USED | UNSEEN | BEFORE)
     return g._replace(
         phases=_move(g.phases, _BACKWARD),
         backwards=held | {number},
@@ -111,9 +124,9 @@ def given() -> Gradient:
     return Gradient(FRESH)
 
 
-def unseen() -> Gradient:
+def unseen(phase: int = UNSEEN) -> Gradient:
     """It may be anything."""
-    return Gradient(UNSEEN, scaled=NO | YES)
+    return Gradient(phase, scaled=NO | YES)
 
 
 def join_gradients(a: Gradient, b: Gradient) -> Gradient:

@@ -161,7 +161,8 @@ def call_value(m: Machine, function: Value, call: Call) -> Value:
 
 def _call_each(m: Machine, functions: tuple[Value, ...], call: Call) -> Value:
     """Call whichever it is: every alternative from the same state, joined."""
-    if all(type(function) is Method and function.name == "backward" for function in functions):
+    names = {function.name if type(function) is Method else "" for function in functions}
+    if len(names) == 1 and names <= _ALIKE:
         # Whichever it is, the line tells of it alike: what is learnt must not be lost where the ways meet again.
         receivers = join_all([function.receiver for function in functions])
         return CALL_METHOD[0](m, functions[0]._replace(receiver=receivers), call)
@@ -179,14 +180,21 @@ def _call_each(m: Machine, functions: tuple[Value, ...], call: Call) -> Value:
     return join_all(values)
 
 
+_ALIKE = frozenset({"backward", "zero_grad", "step"})
+"""Methods that are taken to be called on each of the alternatives: what is cleared is also what makes the step."""
 CALLED = "the result of a call that is not known"
 
 
-def unknown_call(m: Machine, call: Call, reason: str, callee: Value | None = None) -> Value:
-    """The result of a call that cannot be followed; `callee` is what is called when that is not known itself."""
+def unknown_call(
+    m: Machine, call: Call, reason: str, callee: Value | None = None, *, clears: bool = True
+) -> Value:
+    """The result of a call that cannot be followed; `callee` is what is called when that is not known itself.
+
+    It is known not to clear gradients where it is not followed only because it was followed often enough before.
+    """
     if m.judge is not None:
         if not _is_builtin(call):
-            m.judge.protocol.unfollowed(call.all_values())
+            m.judge.protocol.unfollowed(call.node, call.all_values(), clears=clears)
         if m.judge.snapshots.taken:
             m.judge.snapshots.handed_over(call.all_values())
     called = () if callee is None else (callee,)
@@ -240,7 +248,10 @@ def call_function(
         m.unseen(node)
         return unknown_call(m, call, f"the result of `{name}`, which was called too deep")
     if m.alone and len(m.frames) > 1 and _tells_nothing(m, function, call):
-        return unknown_call(m, call, f"the result of `{name}`, called with nothing known")
+        clears = not m.info(node).attributes.isdisjoint(("grad", "zero_grad"))
+        return unknown_call(
+            m, call, f"the result of `{name}`, called with nothing known", clears=clears
+        )
     m.runs[node] = runs + 1
     if m.wrapped:
         m.unseen(node, "a function transform, which computes on tensors of its own")
