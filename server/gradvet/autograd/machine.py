@@ -200,7 +200,7 @@ class Machine:
         self.entered: list[ast.AST] = []
         self.entered_twice: set[ast.AST] = set()
         self.meant_to_raise = 0
-        self.blind_runs: dict[tuple[ast.AST, int], int] = {}
+        self.blind_runs: dict[tuple[ast.AST, int, int], int] = {}
         self.module_mode = self.global_scope = 0
         self.setters: dict[int, ast.AST] = {}
         self.hooks = Hooks()

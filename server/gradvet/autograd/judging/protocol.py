@@ -47,6 +47,7 @@ READY, UNSCALED, STEPPED = 1, 2, 4
 SCALER = "a GradScaler"
 SCHEDULER = "a learning rate scheduler"
 _NAMED = re.compile(r"(?:^|_)(?:opt|optim|optimi[sz]er)s?(?:_|\d|$)", re.IGNORECASE)
+_CLEARING = re.compile(r"(zero|clear|reset|free|empty)_?.*grad|grad.*_(zero|clear|reset|free|none)", re.IGNORECASE)
 Place = tuple[ast.AST, tuple[ast.AST, ...]]
 
 
@@ -108,6 +109,7 @@ class Protocol:
     stepped: set[int] = field(default_factory=set)
     alternatives: frozenset[int] = frozenset()
     anywhere: bool = False
+    leaves_of: dict[int, frozenset[int]] = field(default_factory=dict)
     optimizers: dict[int, frozenset[int]] = field(default_factory=dict)
     scalers: dict[int, bool] = field(default_factory=dict)
     scaled: dict[int, ast.AST] = field(default_factory=dict)
@@ -129,6 +131,7 @@ class Protocol:
         """A backward adds to the gradients of the leaves that it reaches, and perhaps to those that are not known."""
         number = self._number(site)
         scaled = YES if any(node & ~1 in self.scaled for node in root.nodes) else NO
+        self.leaves_of[number] = self.leaves_of.get(number, NOTHING) | root.leaves
         for leaf in root.leaves:
             self._change(leaf, lambda g: after_backward(g, number, scaled), certain=certain)
             self.fills.setdefault(leaf & ~1, set()).add(number)
@@ -189,14 +192,18 @@ class Protocol:
             whole = address == optimizer or (bool(owns) and owns <= cells)
             if not whole and {address, optimizer} <= self.alternatives:
                 continue
+            whole = whole or self._is_all_of(address, cells)
             if whole or (owns and not owns.isdisjoint(cells)):
                 touched.add(address)
-            elif (owns and optimizer) or self._are_two(address, optimizer):
-                continue
-            else:
+                self._change(address, lambda g: after_clear(g, number), certain=whole)
+            elif not (owns and optimizer):
                 others.add(address)
-            self._change(address, lambda g: after_clear(g, number), certain=whole)
         self.clears.append(Clear(number, frozenset(touched), frozenset(others), optimizer))
+
+    def _is_all_of(self, optimizer: int, leaves: frozenset[int]) -> bool:
+        """Whether these leaves are all that the backwards have filled of an optimizer whose parameters are not known."""
+        filled = [self.leaves_of.get(number, NOTHING) for number in self._of(optimizer).backwards]
+        return bool(filled) and all(found and found <= leaves for found in filled)
 
     def _are_two(self, one: int, other: int) -> bool:
         """Whether two things are two optimizers, and not two ways to one: both make steps."""
@@ -204,8 +211,11 @@ class Protocol:
 
     def _reaches(self, clear: Clear, step: Step) -> bool:
         """Whether what clears may clear what a step uses."""
-        others = {at for at in clear.others if not self._are_two(at, clear.optimizer)}
-        return not step.leaves.isdisjoint(clear.leaves | others)
+        return not step.leaves.isdisjoint(clear.leaves) or self._perhaps_clears(clear, step)
+
+    def _perhaps_clears(self, clear: Clear, step: Step) -> bool:
+        """Whether what a step uses may be the same as what is cleared, by another name."""
+        return any(at in clear.others and not self._are_two(at, clear.optimizer) for at in step.leaves)
 
     def read(self, leaf: int, gradient: Value, node: ast.AST) -> None:
         """`leaf.grad` was read."""
@@ -273,6 +283,10 @@ class Protocol:
         What is known to give a loss of which a backward is run later has not run it itself.
         """
         m = self.machine
+        func = node.func if isinstance(node, ast.Call) else None
+        if _CLEARING.search(getattr(func, "attr", "") or getattr(func, "id", "")):
+            self.clear((), node)
+            return
         gives_loss = m.address(node, "call") in m.expected
         for value in values:
             for ref in _refs(value):
@@ -299,17 +313,27 @@ class Protocol:
             return
         if ref.address in self.scalers and self._scaler(ref, name, call):
             return
-        func = call.node.func if isinstance(call.node, ast.Call) else None
-        subject = func.value if isinstance(func, ast.Attribute) else None
         if name == "zero_grad" or "zero_grad" in call.keywords:
             self.clear((), call.node, ref.address)
-        elif name == "step" and self._steps(ref, subject, call):
+        elif name == "step" and self._steps(ref, call):
             self.step(ref, content, call.node, known=False)
         else:
             self.unfollowed(call.node, call.all_values())
 
-    def _steps(self, ref: Ref, subject: ast.expr | None, call: Call) -> bool:
+    def takes(self, ref: Ref, name: str, call: Call) -> bool:
+        """Take the method of something that was held to be a module, as it has a `state_dict()`, and is an optimizer."""
+        if name == "step" and self._steps(ref, call):
+            self.step(ref, None, call.node, known=False)
+        elif name == "zero_grad" and ref.address in self.optimizers:
+            self.clear((), call.node, ref.address)
+        else:
+            return False
+        return True
+
+    def _steps(self, ref: Ref, call: Call) -> bool:
         """Whether `step()` of something unknown is that of an optimizer."""
+        func = call.node.func if isinstance(call.node, ast.Call) else None
+        subject = func.value if isinstance(func, ast.Attribute) else None
         if (
             len(call.args) > 1
             or call.keywords.keys() - {"closure"}
@@ -485,6 +509,8 @@ class Protocol:
     def _comes_again(self, step: Step, mixed: list[Gradient]) -> bool:
         """Whether what a step uses was used before by a step of the same loop."""
         around = self.sites[step.number].loops
+        if any(self._perhaps_clears(clear, step) for clear in self.clears):
+            return False
         if not any(
             number == step.number or not set(around).isdisjoint(self.sites[number].loops)
             for g in mixed
@@ -532,13 +558,18 @@ class Protocol:
         )
 
     def _last_before(self, numbers: list[int], step: Site) -> tuple[ast.AST, tuple[ast.AST, ...]]:
-        """Of some backwards the one that comes before a step in the source, in its function; else the last one met."""
-        row = getattr(step.node, "lineno", 0)
-        near = [n for n in numbers if self.sites[n].calls == step.calls]
-        before = [n for n in near if getattr(self.sites[n].node, "lineno", 0) < row]
-        chosen = (
-            max(before, key=lambda n: getattr(self.sites[n].node, "lineno", 0)) if before else max(numbers)
-        )
+        """Of some backwards the one nearest to a step: the last before it in the function from which both are reached."""
+        way = (*step.calls, step.node)
+        found: list[tuple[int, int, int]] = []
+        for number in numbers:
+            other = (*self.sites[number].calls, self.sites[number].node)
+            shared = 0
+            while shared < min(len(way), len(other)) - 1 and way[shared] is other[shared]:
+                shared += 1
+            row = getattr(other[shared], "lineno", 0)
+            before = row if row < getattr(way[shared], "lineno", 0) else 0
+            found.append((shared, before, number))
+        *_, chosen = max(found)
         return self.sites[chosen].node, self.sites[chosen].calls
 
     def _dropped(self, site: Site, gradients: list[Gradient], loop: ast.AST | None) -> None:

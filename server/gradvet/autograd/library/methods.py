@@ -322,7 +322,8 @@ def _opaque(m: Machine, ref: Ref, content: Opaque, name: str, call: Call) -> Val
     if name in _MODULE_EVIDENCE or (
         name in ("train", "eval") and not call.keywords and len(call.args) <= (name == "train")
     ):
-        if name == "zero_grad" or _is_item_of_loader(content):
+        steps = m.judge is not None and ref.address in m.judge.protocol.optimizers
+        if name == "zero_grad" or (steps and name.endswith("state_dict")) or _is_item_of_loader(content):
             return unknown_call(m, call, f"the result of `{name}`")
         func = call.node.func if isinstance(call.node, ast.Call) else call.node
         layers.as_module(m, ref, content, layers.words_of(func), call.node)
@@ -535,6 +536,8 @@ def _range(m: Machine, ref: Ref, content: Range, name: str, call: Call) -> Value
 
 
 def _layer(m: Machine, ref: Ref, content: Layer, name: str, call: Call) -> Value:
+    if m.judge is not None and not content.name and m.judge.protocol.takes(ref, name, call):
+        return m.unknown(call.node, f"the result of `{name}`", (ref, *call.all_values()), "call")
     return layers.call_module_method(m, Method(ref, name, call.node), call)
 
 

@@ -53,6 +53,8 @@ MOST_REMEMBERED = 6
 MOST_COUNTED = 8
 MOST_RUNS_COUNTED = 60
 MOST_BLIND_RUNS = 3
+MOST_BLIND_STEPS = 24
+"""Of functions that clear gradients or make a step: one that is left out would be taken not to have done so."""
 MOST_IN_ITSELF = 2
 MOST_DOWN = 4
 FIELD = "gradvet.field"
@@ -280,8 +282,9 @@ def call_function(
 
 
 def _tells_nothing(m: Machine, function: Function, call: Call) -> bool:
-    """Whether a function has been run often enough with arguments of which nothing is known."""
-    key = (function.node, m.mode)
+    """Whether a function has been run often enough with arguments of which nothing is known: a method, on one object."""
+    receiver = m.only(call.args[0]) if function.owner and call.args else 0
+    key = (function.node, m.mode, receiver)
     for value in call.all_values():
         for atom in m.alternatives(value):
             content = m.cells.get(getattr(atom, "address", -1))
@@ -291,7 +294,8 @@ def _tells_nothing(m: Machine, function: Function, call: Call) -> bool:
                 return False
     ran = m.blind_runs.get(key, 0)
     m.blind_runs[key] = ran + 1
-    return ran >= MOST_BLIND_RUNS
+    steps = not m.info(function.node).attributes.isdisjoint(("zero_grad", "step"))
+    return ran >= (MOST_BLIND_STEPS if steps else MOST_BLIND_RUNS)
 
 
 def _recursion(m: Machine, node: ast.AST, call: Call) -> bool:
