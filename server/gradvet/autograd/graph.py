@@ -255,11 +255,19 @@ def leading_to(found: dict[int, Node], inputs: list[Tensor]) -> dict[int, Node]:
 
 
 def free(
-    m: Machine, site: ast.AST, root: Tensor, *, certain: bool, keep: bool, inputs: list[Tensor] | None = None
+    m: Machine,
+    site: ast.AST,
+    root: Tensor,
+    *,
+    certain: bool,
+    keep: bool,
+    inputs: list[Tensor] | None = None,
+    chosen: bool = False,
 ) -> dict[int, Node]:
     """Let a backward pass through: the nodes it visits are freed unless they are kept.
 
-    `inputs` are the tensors whose gradients are asked for; all leaves when it is None.
+    `inputs` are the tensors whose gradients are asked for; all leaves when it is None. A root that is `chosen`
+    is one of several, of which the program has made the one that it needs: where it is there, it is the root.
     """
     found = reachable(m, root.nodes)
     if inputs is not None:
@@ -275,7 +283,7 @@ def free(
     if not keep:
         visited = set() if _is_one_of_many(m, root) else set(sure)
         for address, node in found.items():
-            freed = YES if certain else node.freed | YES
+            freed = YES if certain or chosen else node.freed | YES
             gone = YES if address in visited else node.gone | YES
             if freed != node.freed or gone != node.gone:
                 m.store.set(node_key(address), node._replace(freed=freed, gone=gone))
@@ -494,6 +502,7 @@ def backward(
             learn(m, atom, site)
     states = m.tensors(root)
     joined = m.tensor(root)
+    chosen = certain_keep and inputs is None and all(state.requires_grad == YES for _, state in states)
     for _, whole in states:
         if whole.requires_grad == NO:
             if m.judge is not None:
@@ -505,7 +514,7 @@ def backward(
         if inputs is not None and surely_asks(m, inputs):
             wanted = [asked for _, asked in held_tensors(m, inputs)]
         certain = certain and (inputs is None or wanted is not None)
-        found = free(m, site, whole, certain=certain, keep=keeps, inputs=wanted)
+        found = free(m, site, whole, certain=certain, keep=keeps, inputs=wanted, chosen=chosen)
         state = whole if inputs is None else whole._replace(leaves=whole.leaves & ends.keys())
         creates = NO if create is None or create == FALSE else YES if _is_true(create) else MAYBE
         passed_by(m, site, (*found, *state.leaves), creates, accumulated=False)

@@ -673,7 +673,7 @@ class Judge:
                 continue
             if not loop.trains and not self._evaluates(loop):
                 continue
-            if any(self._feeds_back(at, start + 1) for at in node.inputs if not at & 1):
+            if any(self._feeds_back(at, start + 1) for at in node.inputs - {start} if not at & 1):
                 continue  # what is added depends on the total itself: state, not a total
             fresh = {
                 at: n

@@ -40,7 +40,8 @@ def _requires(m: Machine, ref: Ref, site: ast.AST, words: str, left: int, *, sum
     left -= 1
     terms, linear = _terms(m, ref, content)
     for term in terms if summed or len(terms) == 1 else ():
-        left = _requires(m, term, site, TERM, left, summed=summed and linear)
+        for one in _refs(term):
+            left = _requires(m, one, site, TERM, left, summed=summed and linear)
     if type(content) is Opaque:
         _known(m, ref, content, site, words)
     else:
@@ -145,16 +146,19 @@ def _name(content: Opaque, inputs: list[Tensor]) -> str:
 # -- the terms of a sum
 
 
-def _terms(m: Machine, ref: Ref, content: Opaque | Tensor) -> tuple[list[Ref], bool]:
-    """The things of which the gradient of a value is the gradient, up to a weight, and whether it is a sum of them."""
+def _terms(m: Machine, ref: Ref, content: Opaque | Tensor) -> tuple[list[Value], bool]:
+    """The things of which the gradient of a value is the gradient, up to a weight, and whether it is a sum of them.
+
+    Each may be one of several: `0` where a term is left out, or whatever a branch has made of it.
+    """
     if isinstance(content, Opaque):
         return _terms_of_unknown(m, content)
     node = m.cells.get(node_key(ref.address))
     if type(node) is not Node or ref.address not in content.nodes:
         return [], False
     unknown = m.cells.get(unknown_key(ref.address))
-    parts = [Ref(at) for at in sorted(node.inputs)]
-    parts += [part for part in (unknown.items if type(unknown) is Tuple else ()) if type(part) is Ref]
+    parts: list[Value] = [Ref(at) for at in sorted(node.inputs)]
+    parts += [part for part in (unknown.items if type(unknown) is Tuple else ()) if _refs(part)]
     if node.name in _ADDED:
         return _addends(m, parts), True
     if node.name in _WEIGHTED:
@@ -163,9 +167,9 @@ def _terms(m: Machine, ref: Ref, content: Opaque | Tensor) -> tuple[list[Ref], b
     return (parts if len(parts) == 1 else []), node.name.removesuffix("()") in _SAME
 
 
-def _terms_of_unknown(m: Machine, content: Opaque) -> tuple[list[Ref], bool]:
+def _terms_of_unknown(m: Machine, content: Opaque) -> tuple[list[Value], bool]:
     node = content.origin.node if content.origin is not None else None
-    parts = [part for value in content.inputs for part in atoms(value) if type(part) is Ref]
+    parts = [part for part in content.inputs if _refs(part)]
     match node:
         case ast.BinOp(op=ast.Add() | ast.Sub()) | ast.AugAssign(op=ast.Add() | ast.Sub()):
             return _addends(m, parts), True
@@ -180,12 +184,17 @@ def _terms_of_unknown(m: Machine, content: Opaque) -> tuple[list[Ref], bool]:
     return [], False
 
 
-def _addends(m: Machine, parts: list[Ref]) -> list[Ref]:
+def _refs(value: Value) -> list[Ref]:
+    """What a value may be that lies on the heap: numbers beside it say no more than that it may be left out."""
+    return [atom for atom in atoms(value) if type(atom) is Ref]
+
+
+def _addends(m: Machine, parts: list[Value]) -> list[Value]:
     """Of what is added, all that was computed: an argument or an item of a batch may be a target, a plain number."""
     return [part for part in parts if _is_tensor(m, part) or _was_computed(m, part)]
 
 
-def _weighted(m: Machine, parts: list[Ref]) -> list[Ref]:
+def _weighted(m: Machine, parts: list[Value]) -> list[Value]:
     """Of two factors, the one that is not just a weight: the only one, the one that is a tensor or was computed."""
     for asks in (_is_any, _is_tensor, _was_computed):
         found = [part for part in parts if asks(m, part)]
@@ -194,16 +203,16 @@ def _weighted(m: Machine, parts: list[Ref]) -> list[Ref]:
     return []
 
 
-def _is_any(m: Machine, part: Ref) -> bool:
+def _is_any(m: Machine, part: Value) -> bool:
     return True
 
 
-def _is_tensor(m: Machine, part: Ref) -> bool:
-    return type(m.cells.get(part.address)) is Tensor
+def _is_tensor(m: Machine, part: Value) -> bool:
+    return all(type(m.cells.get(ref.address)) is Tensor for ref in _refs(part))
 
 
-def _was_computed(m: Machine, part: Ref) -> bool:
-    return was_computed(m.cells.get(part.address))
+def _was_computed(m: Machine, part: Value) -> bool:
+    return all(was_computed(m.cells.get(ref.address)) for ref in _refs(part))
 
 
 def was_computed(content: object) -> bool:
