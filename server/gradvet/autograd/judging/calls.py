@@ -6,8 +6,10 @@ from dataclasses import dataclass, field
 from gradvet.autograd.events_call import NotCalled
 from gradvet.autograd.events_flag import NonScalarBackward
 from gradvet.autograd.judging.counts import MANY, SURELY_MANY, count_of
+from gradvet.autograd.judging.named_only import named_only
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import Tensor
+from gradvet.syntax.parse import Module
 
 
 @dataclass(slots=True)
@@ -17,6 +19,11 @@ class CallNotes:
     machine: Machine
     waiting: dict[ast.AST, NotCalled] = field(default_factory=dict)
     called: set[ast.AST] = field(default_factory=set)
+    alone: set[ast.AST] = field(default_factory=set)
+
+    def stands_alone(self, named: ast.AST) -> None:
+        """An attribute stood as a statement, and the run knows whether that is a method that was not called."""
+        self.alone.add(named)
 
     def kept(self, event: NotCalled) -> None:
         """A method went into a container."""
@@ -36,11 +43,13 @@ class CallNotes:
         if count in (MANY, SURELY_MANY):
             m.emit(NonScalarBackward(site, m.where(), source, made, count == SURELY_MANY, bool(root.assumes)))
 
-    def conclude(self) -> None:
+    def conclude(self, module: Module) -> None:
         """Tell those that nobody called."""
         for node, event in self.waiting.items():
             if node not in self.called:
                 self.machine.emit(event)
+        for event in named_only(module, self.alone):
+            self.machine.emit(event)
 
 
 def _root_without_gradient(m: Machine, site: ast.AST) -> ast.expr | None:

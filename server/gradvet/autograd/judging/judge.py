@@ -211,7 +211,7 @@ class Judge:
         """The notes that lie in parts of their own become events."""
         self.freezes.conclude()
         self.overwritten.conclude()
-        self.calls.conclude()
+        self.calls.conclude(module)
         self.walks.conclude(self.escaped_nodes)
         self.modes.conclude()
         self.targets.conclude()

@@ -10,7 +10,7 @@ from typing import Any
 from gradvet.autograd.graph import LEARN, MOST_DEEP, UNKNOWN, add_node, held_tensors, node_key, unknown_key
 from gradvet.autograd.machine import EXPECT, Machine
 from gradvet.autograd.memory.domain import FLOAT, GRAD, NO, NOTHING, YES, Node, Origin, Tensor
-from gradvet.autograd.memory.values import Number, Opaque, Ref, Tuple, Value, atoms
+from gradvet.autograd.memory.values import Number, Opaque, Ref, Tuple, Value, atoms, join_all
 
 ROOT = "it requires grad, since `backward()` is called on it"
 TERM = "it requires grad, as a term of a loss on which `backward()` is called"
@@ -157,7 +157,7 @@ def _terms(m: Machine, ref: Ref, content: Opaque | Tensor) -> tuple[list[Value],
     if type(node) is not Node or ref.address not in content.nodes:
         return [], False
     unknown = m.cells.get(unknown_key(ref.address))
-    parts: list[Value] = [Ref(at) for at in sorted(node.inputs)]
+    parts = _operands(m, ref.address, node)
     parts += [part for part in (unknown.items if type(unknown) is Tuple else ()) if _refs(part)]
     if node.name in _ADDED:
         return _addends(m, parts), True
@@ -165,6 +165,18 @@ def _terms(m: Machine, ref: Ref, content: Opaque | Tensor) -> tuple[list[Value],
         return _weighted(m, parts), True
     # If the only one did not require grad, neither would what was made of it.
     return (parts if len(parts) == 1 else []), node.name.removesuffix("()") in _SAME
+
+
+def _operands(m: Machine, address: int, node: Node) -> list[Value]:
+    """The tensors that went into a node, those together of which an operand may have been any."""
+    made = m.judge.flow.made.get(address & ~1) if m.judge is not None else None
+    left = set(node.inputs)
+    found = []
+    for part in made.parts if made is not None else ():
+        together = sorted(left & part.nodes)
+        left -= part.nodes
+        found += [join_all([Ref(at) for at in together])] if together else []
+    return [*found, *(Ref(at) for at in sorted(left))]
 
 
 def _terms_of_unknown(m: Machine, content: Opaque) -> tuple[list[Value], bool]:

@@ -4,11 +4,20 @@ import ast
 
 from gradvet.autograd.events_call import NotCalled, ResultDropped
 from gradvet.autograd.knowledge.lookup import load
+from gradvet.autograd.knowledge.training import TRAINING
 from gradvet.autograd.machine import Machine
-from gradvet.autograd.memory.values import NONE, Bound, Instance, Layer, Method, Opaque, Optimizer, Value
+from gradvet.autograd.memory.values import (
+    NONE,
+    Bound,
+    Instance,
+    Layer,
+    Method,
+    Opaque,
+    Optimizer,
+    Unknown,
+    Value,
+)
 
-TRAINING = frozenset({"backward", "step", "zero_grad", "parameters", "named_parameters"})
-"""Methods whose call in a function tells that it trains."""
 _VERBS = frozenset({"backward", "zero_grad", "step", "detach_", "requires_grad_", "retain_grad"})
 _GIVES_VALUE = frozenset({
     "item", "detach", "tolist", "numpy", "clone", "cpu", "cuda", "mean", "sum", "max", "min", "float", "double", "norm",
@@ -23,14 +32,18 @@ def statement(m: Machine, node: ast.Expr, value: Value) -> None:
     """An expression that stands alone, and is a method that is not called."""
     if isinstance(node.value, ast.Attribute):
         subject, name = node.value.value, node.value.attr
-        holders = [_holder(m, atom, name) for atom in m.alternatives(value) if atom != NONE]
+        alternatives = [atom for atom in m.alternatives(value) if atom != NONE]
+        holders = [_holder(m, atom, name) for atom in alternatives]
         if holders and all(holders):
-            holder = holders[0]
-            m.emit(NotCalled(node.value, m.where(), name, holder, "statement", None, subject))
+            m.emit(NotCalled(node.value, m.where(), name, holders[0], "statement", None, subject))
+        elif any(_may_be_method(m, atom) for atom in alternatives):
+            return  # the rest of the module tells
+        if m.judge is not None:
+            m.judge.calls.stands_alone(node.value)
 
 
 def _holder(m: Machine, value: Value, name: str) -> str:
-    """What a method that stands alone belongs to; empty where it need not be a method."""
+    """What a method that stands alone belongs to; empty where it need not be a method, or that is not known."""
     if type(value) is Method:
         if m.tensor(value.receiver) is not None:
             return "tensor" if _is_method(name) else ""
@@ -41,10 +54,11 @@ def _holder(m: Machine, value: Value, name: str) -> str:
     if type(value) is Bound:
         content = m.cells.get(getattr(value.receiver, "address", -1))
         return "module" if _is_module(m, content) else "unknown" if name in _VERBS else ""
-    content = m.cells.get(getattr(value, "address", -1))
-    if name in _VERBS and type(content) is Opaque and _trains(m, name):
-        return "unknown"
     return ""
+
+
+def _may_be_method(m: Machine, value: Value) -> bool:
+    return type(value) in (Method, Unknown) or type(m.cells.get(getattr(value, "address", -1))) is Opaque
 
 
 def _is_method(name: str) -> bool:
@@ -56,12 +70,10 @@ def _is_module(m: Machine, content: object) -> bool:
     return type(content) is Instance and bool(m.classes[content.owner].is_module)
 
 
-def _trains(m: Machine, but: str = "") -> bool:
-    """Whether the function that runs shows by other calls that it trains."""
+def _trains(m: Machine) -> bool:
+    """Whether the function that runs shows by its calls that it trains."""
     return any(
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and node.func.attr in TRAINING - {but}
+        isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in TRAINING
         for node in ast.walk(m.frames[-1].node)
     )
 
