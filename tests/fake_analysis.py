@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from gradvet.analysis import Analysis, Diagnostic, RelatedPlace
 from gradvet.autograd.facts import ExpressionState, Facts
-from gradvet.finding import Applicability, Fix, Severity
+from gradvet.finding import Applicability, Fix, Severity, Tag
 from gradvet.syntax.parse import Module, parse
 from gradvet.text import Edit, Source, Span
 
@@ -36,6 +36,7 @@ class FakeRule:
     family: str = "leak"
     severity: Severity = Severity.WARNING
     page: str = PAGE
+    tag: Tag | None = None
 
 
 def spans(text: str, part: str) -> list[Span]:

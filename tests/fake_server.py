@@ -9,7 +9,8 @@ from fake_analysis import analyze_lost
 from gradvet.analysis import Analysis
 from gradvet.config import Config
 from gradvet.lsp import session
-from gradvet.lsp.server import main, server
+from gradvet.lsp.instance import server
+from gradvet.lsp.server import main
 from gradvet.text import Source
 
 runs: list[str] = []

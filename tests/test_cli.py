@@ -270,15 +270,67 @@ def test_no_files_at_all_is_told(shell: Shell) -> None:
     assert (0, "", lines) == shell.run("check", "one", "two")
 
 
+def _notebook(*sources: str) -> str:
+    cells = [
+        {"cell_type": "code", "metadata": {}, "outputs": [], "source": source.splitlines(keepends=True)}
+        for source in sources
+    ]
+    cells.insert(1, {"cell_type": "markdown", "metadata": {}, "source": ["# import torch"]})
+    return json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, indent=1)
+
+
+NOTEBOOK = _notebook(
+    "%matplotlib inline\nimport torch\nw = torch.ones(3, requires_grad=True)",
+    "%%bash\nls 'all",
+    "!pip install it's\ny = w * 2\n'😋'; y.numpy()",
+    "print(y",
+)
+
+
+def test_a_notebook_is_checked_cell_by_cell(shell: Shell) -> None:
+    """With the number of the cell among all cells, and rows and columns in it."""
+    (shell.folder / "nb.ipynb").write_text(NOTEBOOK)
+    status, out, _ = shell.run("check", "--output-format", "concise", ".")
+    assert 1 == status
+    finding, broken, _ = out.splitlines()
+    assert finding.startswith("nb.ipynb:cell 4:3:6: error[numpy-on-grad]")
+    assert broken.startswith("nb.ipynb:cell 5:1:6: error[syntax-error]")
+    _, out, _ = shell.run("check", "nb.ipynb")
+    assert "    3 | '😋'; y.numpy()" in out
+    assert "line 3 of cell 1" in out
+    _, (row, _) = shell.found("nb.ipynb")
+    assert (4, {"row": 3, "column": 6}) == (row["cell"], row["location"])
+    assert 4 == row["fix"]["edits"][0]["cell"]
+
+
+def test_a_notebooks_fixes_leave_the_rest_as_it_was(shell: Shell) -> None:
+    """Character for character; the diff names the cell."""
+    whole = NOTEBOOK.replace("print(y", "print(y)")
+    path = shell.folder / "nb.ipynb"
+    path.write_text(whole)
+    _, out, _ = shell.run("check", "--diff", "nb.ipynb")
+    assert "--- nb.ipynb:cell 4\n" in out
+    assert "+'😋'; y.detach().numpy()\n" in out
+    assert path.read_text() == whole
+    status, _, _ = shell.run("check", "--fix", "nb.ipynb")
+    assert 0 == status
+    assert whole.replace("y.numpy()", "y.detach().numpy()") == path.read_text()
+
+
+def test_states_of_a_notebook_name_the_cell(shell: Shell) -> None:
+    """As JSON tells them."""
+    (shell.folder / "nb.ipynb").write_text(NOTEBOOK.replace("print(y", "print(y)"))
+    status, out, _ = shell.run("states", "--output-format", "json", "nb.ipynb")
+    assert 0 == status
+    assert (4, 2, "w * 2") in {(each["cell"], each["line"], each["text"]) for each in json.loads(out)}
+
+
 @pytest.mark.parametrize("command", ["check", "states"])
-def test_a_notebook_that_is_named_is_not_taken_for_python(shell: Shell, command: str) -> None:
+def test_what_is_no_notebook_is_told(shell: Shell, command: str) -> None:
     """JSON would mostly parse as Python, and have no findings."""
-    (shell.folder / "nb.ipynb").write_text('{"cells": [], "nbformat": 4}')
-    status, out, errors = shell.run(command, "nb.ipynb")
-    assert 2 == status
-    assert "nb.ipynb: notebooks are not read on the command line yet; an editor" in errors
-    assert out == ("No findings (0 files checked, 1 could not be).\n" if command == "check" else "")
-    assert (0, "", "gradvet: .: no Python files there\n") == shell.run("check", ".")
+    (shell.folder / "nb.ipynb").write_text('{"nbformat": 4}')
+    status, _, errors = shell.run(command, "nb.ipynb")
+    assert (2, "gradvet: nb.ipynb: not a notebook: it has no list of cells\n") == (status, errors)
 
 
 @pytest.mark.parametrize("command", ["check", "states"])

@@ -169,8 +169,8 @@ def test_what_could_not_be_checked_is_not_counted_as_checked() -> None:
 def test_what_was_fixed_is_summed_up() -> None:
     """Together with what is left."""
     reports = [
-        Report("a.py", (), fixes=3, before="a", after="b"),
-        Report("b.py", (TWO,), before="a", after="a"),
+        Report("a.py", (), fixes=3, before=(("", "a"),), after=(("", "b"),)),
+        Report("b.py", (TWO,), before=(("", "a"),), after=(("", "a"),)),
     ]
     expected = "Fixed 3 findings in 1 file.\nFound 1 error in 1 file (2 files checked)."
     assert expected == summary(reports, PLAIN, fixing=True)

@@ -163,9 +163,10 @@ async def test_a_file_that_breaks_the_engine_is_answered_as_empty(pulling: Any) 
 async def test_a_fix_is_sent_with_its_edit_and_makes_the_finding_go(pushing: Any) -> None:
     did_open(pushing, TEXT)
     [found] = await pushed(pushing)
-    fix, ignore = await code_actions(pushing, found.range, diagnostics=[found])
+    fix, ignore, ignore_file = await code_actions(pushing, found.range, diagnostics=[found])
     assert (fix.title, fix.kind, fix.is_preferred) == ("Put it right", "quickfix", True)
     assert list(fix.diagnostics) == [found]
+    assert applied(TEXT, edits_of(ignore_file)) == f"# gradvet: ignore-file[lost-graph]\n{TEXT}"
     assert (ignore.title, ignore.is_preferred) == ("Ignore here: # gradvet: ignore[lost-graph]", None)
     [every] = await code_actions(pushing, found.range, only=["source.fixAll"])
     assert applied(TEXT, edits_of(every)) == TEXT.replace("lost", "found")
@@ -185,7 +186,7 @@ async def test_edits_are_made_only_for_the_action_that_is_chosen(pulling: Any) -
     did_open(pulling, TEXT)
     [found] = (await pulled(pulling)).items
     offered = await code_actions(pulling, found.range, only=["quickfix"])
-    assert [action.edit for action in offered] == [None, None]
+    assert [action.edit for action in offered] == [None, None, None]
     chosen = await pulling.code_action_resolve_async(offered[0])
     assert applied(TEXT, edits_of(chosen), "utf-8") == TEXT.replace("lost", "found")
 
@@ -215,77 +216,6 @@ async def test_a_hover_tells_of_the_diagnostic_and_of_the_expression(pushing: An
     assert "`lost` requires grad\n\n- it is called lost (line 2)" in told
     assert await hover_text(pushing, 1, 17) == "`s` requires grad\n\n- it is called s (line 2)"
     assert await hover_text(pushing, 0, 0) == ""
-
-
-NOTEBOOK = "file:///w/nb.ipynb"
-
-
-def cell(number: int) -> str:
-    return f"vscode-notebook-cell:/w/nb.ipynb#c{number}"
-
-
-def cell_item(number: int, text: str) -> lsp.TextDocumentItem:
-    return lsp.TextDocumentItem(uri=cell(number), language_id="python", version=1, text=text)
-
-
-def open_notebook(client: Any, *texts: str) -> None:
-    cells = [lsp.NotebookCell(lsp.NotebookCellKind.Code, cell(number)) for number in range(len(texts))]
-    client.notebook_document_did_open(
-        lsp.DidOpenNotebookDocumentParams(
-            notebook_document=lsp.NotebookDocument(NOTEBOOK, "jupyter-notebook", 1, cells),
-            cell_text_documents=[cell_item(number, text) for number, text in enumerate(texts)],
-        )
-    )
-
-
-def change_notebook(client: Any, cells: lsp.NotebookDocumentCellChanges) -> None:
-    client.notebook_document_did_change(
-        lsp.DidChangeNotebookDocumentParams(
-            notebook_document=lsp.VersionedNotebookDocumentIdentifier(version=2, uri=NOTEBOOK),
-            change=lsp.NotebookDocumentChangeEvent(cells=cells),
-        )
-    )
-
-
-async def test_each_cell_of_a_notebook_is_a_text_and_ranged_changes_keep_it_whole(
-    pulling: Any,
-) -> None:
-    assert pulling.result.capabilities.notebook_document_sync is not None
-    open_notebook(pulling, "lost(1)", "%matplotlib inline\n!ls\nx = 1\n")
-    assert len((await pulled(pulling, uri=cell(0))).items) == 1
-    assert list((await pulled(pulling, uri=cell(1))).items) == []
-
-    # as VS Code sends it: a range, although the server asked for whole texts
-    edited = lsp.TextDocumentContentChangePartial(at(2, 4, 5), "lost(2)")
-    change_notebook(
-        pulling,
-        lsp.NotebookDocumentCellChanges(
-            text_content=[
-                lsp.NotebookDocumentCellContentChanges(
-                    lsp.VersionedTextDocumentIdentifier(version=2, uri=cell(1)), [edited]
-                )
-            ],
-            structure=lsp.NotebookDocumentCellChangeStructure(
-                array=lsp.NotebookCellArrayChange(
-                    start=0, delete_count=1, cells=[lsp.NotebookCell(lsp.NotebookCellKind.Code, cell(7))]
-                ),
-                did_open=[cell_item(7, "\nlost(7)")],
-                did_close=[document(cell(0))],
-            ),
-        ),
-    )
-    assert [d.range for d in (await pulled(pulling, uri=cell(1))).items] == [at(2, 4, 9)]
-    assert [d.range for d in (await pulled(pulling, uri=cell(7))).items] == [at(1, 0, 5)]
-    assert list((await pulled(pulling, uri=cell(0))).items) == []
-
-
-async def test_closing_a_notebook_takes_its_diagnostics_back(pushing: Any) -> None:
-    open_notebook(pushing, "lost(1)")
-    assert len(await pushed(pushing, cell(0))) == 1
-    pushing.notebook_document_did_close(
-        lsp.DidCloseNotebookDocumentParams(lsp.NotebookDocumentIdentifier(NOTEBOOK), [document(cell(0))])
-    )
-    assert list(await pushed(pushing, cell(0))) == []
 
 
 async def test_the_clients_settings_are_asked_for_and_followed(configured: Any) -> None:

@@ -10,7 +10,7 @@ from lsprotocol import types as lsp
 
 from fake_analysis import analyze_lost
 from gradvet.analysis import Analysis
-from gradvet.lsp.documents import Document, Documents
+from gradvet.lsp.documents import Document, Documents, Whole
 from gradvet.lsp.newest import Newest
 from gradvet.lsp.proto import Encoding
 from gradvet.text import Source
@@ -30,8 +30,9 @@ class Bench:
         self.at_once = 0
         self.most_at_once = 0
 
-    def analyze(self, document: Document) -> Analysis:
+    def analyze(self, document: Whole) -> Analysis:
         """Note what is asked for, and wait for leave."""
+        assert isinstance(document, Document)
         self.begun.append(document.text)
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
@@ -48,7 +49,7 @@ class Bench:
         changes = [lsp.TextDocumentContentChangeWholeDocument(text)]
         self.documents.change(lsp.VersionedTextDocumentIdentifier(version, URI), changes)
 
-    def ask(self, uri: str = URI) -> "asyncio.Task[tuple[Document, Analysis] | None]":
+    def ask(self, uri: str = URI) -> "asyncio.Task[tuple[Whole, Analysis] | None]":
         """Ask for the analysis, as a request does."""
         return asyncio.ensure_future(self.newest.analysis(uri))
 
@@ -89,7 +90,9 @@ async def test_texts_in_passing_are_skipped_and_only_one_analysis_runs_at_a_time
     answers = await asyncio.gather(*asked)
     assert bench.begun == ["0", "5"]
     assert bench.most_at_once == 1
-    assert {answer[0].text for answer in answers if answer} == {"5"}  # nobody is told of a text that is gone
+    assert {answer[0].texts[0].text for answer in answers if answer} == {
+        "5"
+    }  # nobody is told of a text that is gone
 
 
 async def test_work_waits_until_the_edits_settle() -> None:
@@ -103,7 +106,7 @@ async def test_work_waits_until_the_edits_settle() -> None:
     bench.edit("2", 3)
     answer = await first
     assert answer is not None
-    assert answer[0].text == "2"
+    assert answer[0].texts[0].text == "2"
     assert bench.begun == ["0", "2"]
 
 
@@ -165,10 +168,10 @@ async def test_documents_do_not_wait_for_each_other() -> None:
 
 async def test_a_text_that_fails_fails_once(caplog: pytest.LogCaptureFixture) -> None:
     documents = Documents(Encoding())
-    tried = []
+    tried: list[str] = []
 
-    def fail(document: Document) -> Analysis:
-        tried.append(document.text)
+    def fail(document: Whole) -> Analysis:
+        tried.extend(text.text for text in document.texts)
         raise RecursionError
 
     newest = Newest(documents, lambda document: partial(fail, document))

@@ -8,6 +8,7 @@ import pytest
 
 from gradvet.config import Config
 from gradvet.project import File, Project, ProjectError, read
+from gradvet.text import Source
 
 
 def tree(root: Path, *files: str) -> Path:
@@ -177,7 +178,7 @@ def test_a_file_is_read_as_python_reads_it(tmp_path: Path, data: bytes, encoding
     path.write_bytes(data)
     file = read(path)
     assert File(path, text, encoding) == file
-    file.write(text)
+    file.write(file.source())
     assert data == path.read_bytes()
 
 
@@ -208,7 +209,7 @@ def test_what_may_not_be_read_or_written_is_told(tmp_path: Path, monkeypatch: py
     with pytest.raises(ProjectError, match="in: cannot be read: Is a directory"):
         read(tmp_path / "in")
     with pytest.raises(ProjectError, match=r"b\.py: cannot be written: Not a directory"):
-        File(tmp_path / "a.py" / "b.py", "", "utf-8").write("x")
+        File(tmp_path / "a.py" / "b.py", "", "utf-8").write(Source("b.py", "x"))
 
     def scandir(folder: Path) -> object:
         if folder.name == "in":

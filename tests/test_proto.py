@@ -3,9 +3,9 @@
 import pytest
 from lsprotocol import types as lsp
 
-from fake_analysis import diagnostic
+from fake_analysis import FakeRule, diagnostic
 from gradvet.analysis import RelatedPlace
-from gradvet.finding import Severity
+from gradvet.finding import Severity, Tag
 from gradvet.lsp import proto
 from gradvet.text import Edit, Source, Span
 
@@ -14,7 +14,8 @@ TEXT = "aé漢😋z\r\nplain\n\n\f 😋😋\rend😋"
 
 
 def place(text: str = TEXT, encoding: str = "utf-16") -> proto.Place:
-    return proto.Place("file:///w/train.py", Source("train.py", text), proto.Encoding(encoding))
+    whole = proto.Piece("file:///w/train.py", 1, Span(0, len(text)))
+    return proto.Place(Source("train.py", text), proto.Encoding(encoding), [whole], whole.uri)
 
 
 @pytest.mark.parametrize(
@@ -88,8 +89,22 @@ def test_a_whole_text_takes_the_place_of_what_was_there() -> None:
 
 
 def test_edits() -> None:
-    [edit] = proto.to_edits(place(), [Edit(Span(4, 5), "y")])
-    assert edit == lsp.TextEdit(lsp.Range(lsp.Position(0, 5), lsp.Position(0, 6)), "y")
+    sent = proto.to_workspace_edit(place(), [Edit(Span(4, 5), "y")], versioned=False)
+    where = lsp.Range(lsp.Position(0, 5), lsp.Position(0, 6))
+    assert sent == lsp.WorkspaceEdit(changes={"file:///w/train.py": [lsp.TextEdit(where, "y")]})
+    assert proto.to_workspace_edit(place(), [], versioned=True) is None
+
+
+def test_a_reason_is_left_to_fill_in_where_the_client_can() -> None:
+    edits = [Edit(Span(5, 5), "  # gradvet: ignore[a]")]
+    sent = proto.to_workspace_edit(place(), edits, versioned=True, snippet=" ${1:why}")
+    assert sent is not None
+    assert sent.document_changes is not None
+    [change] = sent.document_changes
+    assert isinstance(change, lsp.TextDocumentEdit)
+    [edit] = change.edits
+    assert isinstance(edit, lsp.SnippetTextEdit)
+    assert edit.snippet.value == "  # gradvet: ignore[a] ${1:why}"
 
 
 NOTES = [
@@ -100,7 +115,9 @@ NOTES = [
 
 
 def test_a_diagnostic_has_its_code_link_severity_and_places() -> None:
-    sent = proto.to_diagnostic(place(), diagnostic(Span(2, 4), notes=NOTES), related=True, links=True)
+    sent = proto.to_diagnostic(
+        place(), diagnostic(Span(2, 4), notes=NOTES), can=proto.Shows(related=True, links=True)
+    )
     assert sent.range == lsp.Range(lsp.Position(0, 2), lsp.Position(0, 5))
     assert (sent.source, sent.code, sent.severity) == (
         "gradvet",
@@ -119,7 +136,7 @@ def test_a_diagnostic_has_its_code_link_severity_and_places() -> None:
 
 
 def test_reasons_stand_in_the_message_where_the_client_cannot_show_places() -> None:
-    sent = proto.to_diagnostic(place(), diagnostic(Span(2, 4), notes=NOTES), related=False, links=False)
+    sent = proto.to_diagnostic(place(), diagnostic(Span(2, 4), notes=NOTES), can=proto.Shows())
     assert sent.related_information is None
     assert sent.code_description is None
     assert sent.message.splitlines()[1:] == [
@@ -127,6 +144,16 @@ def test_reasons_stand_in_the_message_where_the_client_cannot_show_places() -> N
         "← it was `漢`, line 1",
         "assuming: it was there",
     ]
+
+
+def test_tags_and_data_are_for_clients_that_keep_them() -> None:
+    found = diagnostic(Span(2, 4), rule=FakeRule(tag=Tag.UNNECESSARY))
+    tags = frozenset({lsp.DiagnosticTag.Unnecessary})
+    sent = proto.to_diagnostic(place(), found, can=proto.Shows(data=True, tags=tags))
+    assert sent.tags == [lsp.DiagnosticTag.Unnecessary]
+    assert sent.data == {"key": "lost-graph@2-4"}
+    plain = proto.to_diagnostic(place(), found, can=proto.Shows())
+    assert (plain.tags, plain.data) == (None, None)
 
 
 def test_every_severity_has_its_own_level() -> None:

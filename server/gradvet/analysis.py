@@ -46,6 +46,11 @@ class Diagnostic:
     notes: tuple[RelatedPlace, ...]
     fixes: tuple[Fix, ...]
 
+    @property
+    def key(self) -> str:
+        """What tells it apart from the others of its analysis."""
+        return f"{self.rule.name}@{self.span.start}-{self.span.end}"
+
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
@@ -69,7 +74,7 @@ class Analysis:
 
     def edits(self, fix: Fix) -> Sequence[Edit]:
         """The edits of one of this analysis's fixes."""
-        return fix.edits(self.module)
+        return self.source.settled(fix.edits(self.module))
 
 
 def analyze(

@@ -25,6 +25,16 @@ class Severity(enum.Enum):
     INFO = "info"
 
 
+class Tag(enum.Enum):
+    """How editors may show the place of a rule's findings, where that says something by itself.
+
+    UNNECESSARY: what stands there does nothing, and could go. DEPRECATED: torch has left it behind.
+    """
+
+    UNNECESSARY = "unnecessary"
+    DEPRECATED = "deprecated"
+
+
 class Applicability(enum.Enum):
     """SAFE leaves every value and every wanted gradient as it was; UNSAFE does not, and says how."""
 

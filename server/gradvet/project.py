@@ -6,7 +6,7 @@ import os
 import stat
 import sys
 import tokenize
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,10 +14,14 @@ from types import MappingProxyType
 from typing import Any
 
 from gradvet.config import Config
+from gradvet.ipynb import Notebook, NotebookError, read_notebook
 from gradvet.rules import all_rules
+from gradvet.syntax.cells import CellSource
 from gradvet.syntax.packages import Read, with_slashes
+from gradvet.text import Source
 
 EXCLUDED = frozenset({"__pycache__", "build", "dist", "node_modules", "site-packages", "venv"})
+_NOTEBOOK = ".ipynb"
 _KEYS = ("select", "ignore", "exclude")
 _REPOSITORY = (".git", ".hg")
 _PROJECT = ("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "gradvet.toml")
@@ -55,14 +59,37 @@ class File:
     text: str
     encoding: str
 
-    def write(self, text: str) -> None:
-        """Put another text in the file; encoding and byte order mark stay."""
+    def source(self) -> Source:
+        """What is analysed; its path is whole, as imports are looked for in the folders around."""
+        return Source(os.path.abspath(self.path), self.text)
+
+    def write(self, source: Source) -> None:
+        """Put another source in the file; encoding and byte order mark stay."""
         try:
-            self.path.write_bytes(text.encode(self.encoding))
+            self.path.write_bytes(self._written(source).encode(self.encoding))
         except OSError as error:
             with suppress(OSError):  # a disk that is full has cut the file off
                 self.path.write_bytes(self.text.encode(self.encoding))
             raise ProjectError(f"{self.path}: cannot be written: {error.strerror}") from error
+
+    def _written(self, source: Source) -> str:
+        return source.text
+
+
+@dataclass(frozen=True, slots=True)
+class NotebookFile(File):
+    """A notebook; what is analysed is its Python cells in their order."""
+
+    notebook: Notebook
+
+    def source(self) -> CellSource:
+        """The cells, named by their numbers among all cells."""
+        cells = self.notebook.cells
+        names = [f"cell {cell.number}" for cell in cells]
+        return CellSource(os.path.abspath(self.path), [cell.text for cell in cells], names)
+
+    def _written(self, source: Source) -> str:
+        return self.notebook.edited([source[cell] for cell in source.texts])
 
 
 def read(path: Path) -> File:
@@ -74,11 +101,8 @@ def read(path: Path) -> File:
         data = path.read_bytes()
     except OSError as error:
         raise ProjectError(f"{path}: cannot be read: {error.strerror}") from error
-    if path.suffix.lower() == ".ipynb":
-        raise ProjectError(
-            f"{path}: notebooks are not read on the command line yet; "
-            "an editor that runs `gradvet server` checks their cells"
-        )
+    if path.suffix.lower() == _NOTEBOOK:
+        return _notebook(path, data)
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
         return File(path, data.decode(encoding), encoding)
@@ -90,6 +114,17 @@ def read(path: Path) -> File:
         except UnicodeDecodeError as inner:
             raise ProjectError(_undecodable(path, data, inner)) from error
         raise ProjectError(f"{path}: its first lines name an encoding that Python cannot use") from error
+
+
+def _notebook(path: Path, data: bytes) -> NotebookFile:
+    try:
+        encoding = "utf-8-sig" if data.startswith(b"\xef\xbb\xbf") else "utf-8"
+        text = data.decode(encoding)
+        return NotebookFile(path, text, encoding, read_notebook(text))
+    except UnicodeDecodeError as error:
+        raise ProjectError(f"{path}: not a notebook: it is not UTF-8") from error
+    except NotebookError as error:
+        raise ProjectError(f"{path}: {error}") from error
 
 
 def reader(path: Path, open_texts: Mapping[str, str] = MappingProxyType({})) -> Read:
@@ -147,10 +182,18 @@ def _undecodable(path: Path, data: bytes, error: UnicodeDecodeError) -> str:
     )
 
 
+def _raise(message: str) -> None:
+    raise ProjectError(message)
+
+
 @dataclass(slots=True)
 class Project:
-    """Settings and files as they are on the disk now; each folder is asked once."""
+    """Settings and files as they are on the disk now; each folder is asked once.
 
+    `complain` is told what is wrong with settings, and raises unless the defaults are to hold in its place.
+    """
+
+    complain: Callable[[str], None] = _raise
     _known: dict[Path, Settings] = field(default_factory=dict)
 
     def settings(self, path: Path) -> Settings:
@@ -161,12 +204,14 @@ class Project:
     def _of_folder(self, folder: Path) -> Settings:
         if (known := self._known.get(folder)) is None:
             above = folder.parent
-            known = _settings_in(folder) or (Settings() if above == folder else self._of_folder(above))
+            known = _settings_in(folder, self.complain) or (
+                Settings() if above == folder else self._of_folder(above)
+            )
             self._known[folder] = known
         return known
 
     def files(self, paths: Iterable[Path]) -> Iterator[Path | ProjectError]:
-        """The Python files under some paths, each once; an error in the place of what cannot be looked at.
+        """The Python files and notebooks under some paths, each once; an error in the place of what cannot be looked at.
 
         A path that is given is taken, whatever it is called and wherever it lies.
         """
@@ -204,24 +249,28 @@ class Project:
                 # Not `Path.exists`, which raises in a folder that may not be entered.
                 if not os.path.exists(path / "pyvenv.cfg"):
                     yield from self._walk(path)
-            elif entry.name.endswith(".py") and os.path.isfile(path):
+            elif entry.name.endswith((".py", _NOTEBOOK)) and os.path.isfile(path):
                 yield path
 
 
-def _settings_in(folder: Path) -> Settings | None:
+def _settings_in(folder: Path, complain: Callable[[str], None]) -> Settings | None:
     """The settings that stand in a folder; `gradvet.toml` goes before `pyproject.toml`."""
     for name, where in (("gradvet.toml", ()), ("pyproject.toml", ("tool", "gradvet"))):
         path = folder / name
         if not os.path.isfile(path):
             continue
-        text = read(path).text
-        if where and where[-1] not in text:
-            continue  # not even the word: none of our business, whole or not
-        table = _toml(path, text)
+        try:
+            text = read(path).text
+            if where and where[-1] not in text:
+                continue  # not even the word: none of our business, whole or not
+            table = _toml(path, text)
+        except ProjectError as error:
+            complain(str(error))
+            continue
         for key in where:
             table = table.get(key) if isinstance(table, Mapping) else None
         if table is not None:
-            return _settings(path, table, f"{path}: {f'[{chr(46).join(where)}] ' if where else ''}")
+            return _settings(path, table, f"{path}: {f'[{chr(46).join(where)}] ' if where else ''}", complain)
     return None
 
 
@@ -236,21 +285,26 @@ def _toml(path: Path, text: str) -> Any:
         raise ProjectError(f"{path}: not valid TOML: {error}") from error
 
 
-def _settings(path: Path, table: object, where: str) -> Settings:
+def _settings(path: Path, table: object, where: str, complain: Callable[[str], None]) -> Settings:
+    """The settings of a table; what is wrong in it counts as not being there."""
     if not isinstance(table, Mapping):
-        raise ProjectError(f"{where}must be a table")
+        complain(f"{where}must be a table")
+        return Settings(path=path)
     for key in table:
         if key not in _KEYS:
-            raise ProjectError(f"{where}has no setting `{key}`{did_you_mean(key, _KEYS)}")
-    names = {}
+            complain(f"{where}has no setting `{key}`{did_you_mean(key, _KEYS)}")
+    names: dict[str, tuple[str, ...]] = dict.fromkeys(_KEYS, ())
     for key in _KEYS:
         value = table.get(key, [])
-        if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
-            raise ProjectError(f"{where}`{key}` must be a list of strings, not {value!r}")
-        names[key] = tuple(value)
+        if isinstance(value, list) and all(isinstance(name, str) for name in value):
+            names[key] = tuple(value)
+        else:
+            complain(f"{where}`{key}` must be a list of strings, not {value!r}")
     for key in ("select", "ignore"):
-        if (complaint := unknown_rules(names[key])) is not None:
-            raise ProjectError(f"{where}`{key}` names {complaint}")
+        for name in names[key]:
+            if (complaint := unknown_rules([name])) is not None:
+                complain(f"{where}`{key}` names {complaint}")
+                names[key] = tuple(other for other in names[key] if other != name)
     config = Config(frozenset(names["select"]), frozenset(names["ignore"]))
     return Settings(config, names["exclude"], path)
 

@@ -18,6 +18,7 @@ def as_json(reports: Iterable[Report]) -> str:
 def _entry(path: str, entry: Entry) -> dict[str, Any]:
     fixes = [_fix(fix) for fix in entry.fixes]
     return {
+        "cell": _cell(entry.place),
         "code": entry.code,
         "filename": os.path.abspath(path),
         **_places(entry.place),
@@ -43,13 +44,20 @@ def _edit(change: Change) -> dict[str, Any]:
     return {"content": change.text, **_places(change.place)}
 
 
+def _cell(place: Place) -> int | None:
+    """The number of the notebook's cell in which rows are counted; null in a file."""
+    return int(place.part.removeprefix("cell ")) if place.part else None
+
+
 def _note(note: Note) -> dict[str, Any]:
     places = {"location": None, "end_location": None} if note.place is None else _places(note.place)
     return {"label": note.label, "message": note.text, **places}
 
 
 def _places(place: Place) -> dict[str, Any]:
+    cell = {"cell": _cell(place)} if place.part else {}
     return {
+        **cell,
         "location": {"row": place.row, "column": place.column},
         "end_location": {"row": place.end_row, "column": place.end_column},
     }

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gradvet.cli.report import Entry, Note, Report
+from gradvet.cli.report import Entry, Note, Place, Report
 
 _TAB = 4
 _WIDEST = 160  # columns of a source line that are shown
@@ -34,6 +34,8 @@ def concise(path: str, entry: Entry, paint: Paint) -> str:
     """An entry in one line."""
     row, column = entry.place.row, entry.place.column
     colour = _COLOURS[entry.severity]
+    if entry.place.part:
+        path = f"{path}:{entry.place.part}"
     head = f"{paint(path, _BOLD)}:{row}:{column}: {paint(entry.severity, colour)}[{paint(entry.code, _BOLD)}]"
     return f"{head} {_visible(entry.message)}"
 
@@ -74,9 +76,7 @@ def _cut(line: str, skip: int) -> str:
 
 
 def _notes(entry: Entry, paint: Paint) -> Iterator[str]:
-    rows = [
-        (note.label, ("" if note.label else "← ") + _placed(note, entry.place.row)) for note in entry.notes
-    ]
+    rows = [(note.label, ("" if note.label else "← ") + _placed(note, entry.place)) for note in entry.notes]
     titles = max((_width(fix.title) for fix in entry.fixes), default=0)
     for number, fix in enumerate(entry.fixes):
         effect = f"{fix.applicability}: {fix.effect}" if fix.effect else fix.applicability
@@ -89,11 +89,15 @@ def _notes(entry: Entry, paint: Paint) -> Iterator[str]:
         yield f"   {paint(column, _BOLD)}  {_visible(text)}".rstrip()
 
 
-def _placed(note: Note, row: int) -> str:
+def _placed(note: Note, here: Place) -> str:
     """The text of a note with its line, unless it says it itself or it is the line above the note."""
-    if note.place is None or note.place.row == row or f"line {note.place.row}" in note.text:
+    if note.place is None or (note.place.row, note.place.part) == (here.row, here.part):
         return note.text
     where = f"line {note.place.row}"
+    if where in note.text:
+        return note.text
+    if note.place.part != here.part:
+        where += f" of {note.place.part}"
     return f"{note.text} {where}" if note.text.endswith("`") else f"{note.text} ({where})"
 
 

@@ -103,9 +103,10 @@ def _tell(report: Report, options: Namespace, paint: as_text.Paint) -> None:
 def _difference(report: Report) -> Iterator[str]:
     """A unified diff that `patch` takes, whatever the line ends."""
     path = as_text.shown_path(report.path, Path.cwd())
-    before, after = (_lines(text) for text in (report.before, report.after))
-    for line in difflib.unified_diff(before, after, path, path):
-        yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+    for (part, before), (_, after) in zip(report.before, report.after):
+        name = f"{path}:{part}" if part else path
+        for line in difflib.unified_diff(_lines(before), _lines(after), name, name):
+            yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
 
 
 def _lines(text: str) -> list[str]:

@@ -22,7 +22,7 @@ def explain_error(options: Namespace) -> int:
     """Do it; gives the exit status."""
     try:
         path, message = _arguments(options.words)
-        text = read(path).text
+        source = read(path).source()
     except ProjectError as error:
         return _complain(str(error))
     if not message.strip():
@@ -33,7 +33,6 @@ def explain_error(options: Namespace) -> int:
             "this is not an autograd message that Gradvet knows; paste the last lines of the traceback. "
             f"`gradvet check {path}` shows all findings"
         )
-    source = Source(os.path.abspath(path), text)
     with work._failures(verbose=False) as failures:
         explanation = explain(pasted, source, reader(path))
     for failure in failures:

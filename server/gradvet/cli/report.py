@@ -14,12 +14,16 @@ SYNTAX = "syntax-error"
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """From one row and column to another, counted from 1; the end lies just past the last character."""
+    """From one row and column to another, counted from 1; the end lies just past the last character.
+
+    In a notebook `part` is the cell in which they are counted.
+    """
 
     row: int
     column: int
     end_row: int
     end_column: int
+    part: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,15 +72,16 @@ class Report:
     """The outcome for one file.
 
     `failures` are what kept Gradvet from looking at all of it, and `checked` is whether it looked at any;
-    `before` and `after` are its text without and with fixes; `limits` are bounds that the dry run reached.
+    `before` and `after` are its texts without and with fixes, each behind the name of its part;
+    `limits` are bounds that the dry run reached.
     """
 
     path: str
     entries: tuple[Entry, ...] = ()
     failures: tuple[str, ...] = ()
     fixes: int = 0
-    before: str = ""
-    after: str = ""
+    before: tuple[tuple[str, str], ...] = ()
+    after: tuple[tuple[str, str], ...] = ()
     limits: tuple[str, ...] = ()
     seconds: float = 0.0
     checked: bool = True
@@ -101,7 +106,9 @@ def entries(analysis: Analysis, *, unsafe_edits: bool) -> tuple[Entry, ...]:
 
 def _of_problem(source: Source, problem: Problem) -> Entry:
     place = _place(source, problem.span)
-    return Entry(SYNTAX, "error", problem.message, place, (), (), None, _lines(source, place))
+    return Entry(
+        SYNTAX, "error", problem.message, place, (), (), None, _lines(source, place, problem.span.start)
+    )
 
 
 def _of_diagnostic(analysis: Analysis, diagnostic: Diagnostic, *, unsafe_edits: bool) -> Entry:
@@ -123,7 +130,7 @@ def _of_diagnostic(analysis: Analysis, diagnostic: Diagnostic, *, unsafe_edits: 
         notes,
         tuple(offer for offer in offers if offer.changes != ()),
         rule_url(diagnostic.rule),
-        _lines(source, place),
+        _lines(source, place, diagnostic.span.start),
     )
 
 
@@ -137,9 +144,19 @@ def _offer(analysis: Analysis, fix: Fix, *, resolve: bool) -> FixOffer:
 
 
 def _place(source: Source, span: Span) -> Place:
-    return Place(*source.row_column(span.start), *source.row_column(span.end))
+    part, row, column = source.spot(span.start)
+    end_part, end_row, end_column = source.spot(span.end)
+    if end_part != part:  # it ends with its cell
+        return Place(row, column, row, column + 1, part)
+    return Place(row, column, end_row, end_column, part)
 
 
-def _lines(source: Source, place: Place) -> tuple[tuple[int, str], ...]:
+def parts(source: Source) -> tuple[tuple[str, str], ...]:
+    """The texts that a source is made of, each with the name of its part."""
+    return tuple((source.spot(span.start)[0], source[span]) for span in source.texts)
+
+
+def _lines(source: Source, place: Place, start: int) -> tuple[tuple[int, str], ...]:
+    above = source.row_column(start)[0] - place.row  # rows of the parts before
     rows = range(max(1, place.row - CONTEXT), place.row + 1)
-    return tuple((row, source.line(row)) for row in rows)
+    return tuple((row, source.line(above + row)) for row in rows)

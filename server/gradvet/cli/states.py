@@ -1,7 +1,6 @@
 """`gradvet states`: what autograd would hold for every expression of a file."""
 
 import json
-import os
 import sys
 from argparse import Namespace
 from collections import defaultdict
@@ -12,7 +11,6 @@ from gradvet.analysis import States, states
 from gradvet.autograd.facts import Expression
 from gradvet.cli import as_text, check, work
 from gradvet.project import ProjectError, read, reader
-from gradvet.text import Source
 from gradvet.views.annotated import Remark, remarks
 
 WHOLE, BROKEN, FAILURE = 0, 1, 2
@@ -22,7 +20,7 @@ def show_states(options: Namespace) -> int:
     """Do it; gives the exit status."""
     path = str(options.file)
     try:
-        source = Source(os.path.abspath(path), read(options.file).text)  # imports are looked for around it
+        source = read(options.file).source()
     except ProjectError as error:
         return _complain([str(error)], FAILURE)
     with work._failures(verbose=False) as failures:
@@ -36,7 +34,7 @@ def show_states(options: Namespace) -> int:
             print(line)
     limits = [f"{path}: {limit}; states that rest on it may be incomplete" for limit in found.limits]
     problems = [
-        f"{path}:{':'.join(map(str, source.row_column(problem.span.start)))}: {problem.message}"
+        f"{':'.join(str(part) for part in (path, *source.spot(problem.span.start)) if part)}: {problem.message}"
         for problem in found.module.problems
     ]
     return _complain(limits + problems, BROKEN if problems else WHOLE)
@@ -44,10 +42,13 @@ def show_states(options: Namespace) -> int:
 
 def _as_object(found: States, expression: Expression) -> dict[str, Any]:
     node = expression.node
-    about: dict[str, Any] = {
-        "line": node.lineno,
+    source = found.module.source
+    cell, line, _ = source.spot(source.span(node).start)
+    about: dict[str, Any] = {"cell": int(cell.removeprefix("cell "))} if cell else {}
+    about |= {
+        "line": line,
         "column": node.col_offset,
-        "end_line": node.end_lineno,
+        "end_line": line + (node.end_lineno or node.lineno) - node.lineno,
         "end_column": node.end_col_offset,
         "text": found.module.text(node),
         "kind": expression.kind,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gradvet.analysis import Analysis, analyze
-from gradvet.cli.report import Report, entries
+from gradvet.cli.report import Report, entries, parts
 from gradvet.config import Config
 from gradvet.finding import Applicability
 from gradvet.project import ProjectError, read, reader
@@ -52,22 +52,22 @@ def work(job: Job) -> Report:
 
 def _report(job: Job) -> Report:
     file = read(job.path)
-    # Imports are looked for in the folders around the file, so its whole path is needed.
-    analysis = first = _analysis(job, Source(os.path.abspath(job.path), file.text))
+    before = file.source()
+    analysis = first = _analysis(job, before)
     count = 0
     failures: tuple[str, ...] = ()
     # A text that does not parse is not rewritten: nobody could tell whether its fixed text does.
     if job.fix and not analysis.problems:
         result = fixed(analysis, lambda source: _analysis(job, source), job.fix)
         analysis, count = result.analysis, result.count
-    if job.write and analysis.source.text != file.text:
+    if job.write and analysis.source.text != before.text:
         try:
-            file.write(analysis.source.text)
+            file.write(analysis.source)
         except ProjectError as error:
             analysis, count, failures = first, 0, (str(error),)
     found = entries(analysis, unsafe_edits=job.unsafe_edits)
     # The texts travel between processes, so only when they are needed.
-    texts = (file.text, analysis.source.text) if job.fix else ("", "")
+    texts = (parts(before), parts(analysis.source)) if job.fix else ((), ())
     return Report(str(job.path), found, failures, count, *texts, limits=tuple(analysis.facts.limits))
 
 

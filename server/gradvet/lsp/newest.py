@@ -3,10 +3,11 @@
 import asyncio
 import logging
 from collections.abc import Callable
+from concurrent.futures import Executor
 from dataclasses import dataclass
 
 from gradvet.analysis import Analysis
-from gradvet.lsp.documents import Document, Documents
+from gradvet.lsp.documents import Documents, Whole
 
 log = logging.getLogger(__name__)
 
@@ -14,26 +15,29 @@ log = logging.getLogger(__name__)
 SETTLE = 0.05
 
 
-Prepare = Callable[[Document], Callable[[], Analysis]]
+Prepare = Callable[[Whole], Callable[[], Analysis]]
 
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    document: Document
+    document: Whole
     task: "asyncio.Task[Analysis | None]"
 
 
 class Newest:
     """Analyses on demand. Per document one runs at a time, and none begins while edits still come in."""
 
-    def __init__(self, documents: Documents, prepare: Prepare, settle: float = SETTLE) -> None:
-        """Take the texts from `documents`. What `prepare` returns is called in a thread."""
+    def __init__(
+        self, documents: Documents, prepare: Prepare, settle: float = SETTLE, executor: Executor | None = None
+    ) -> None:
+        """Take the texts from `documents`. What `prepare` returns is called in a thread of the executor."""
         self._documents = documents
         self._prepare = prepare
         self._settle = settle
+        self._executor = executor
         self._work: dict[str, _Work] = {}
 
-    async def analysis(self, uri: str) -> tuple[Document, Analysis] | None:
+    async def analysis(self, uri: str) -> tuple[Whole, Analysis] | None:
         """The analysis of the document as it then stands; None when it was closed or could not be analysed.
 
         Cancelling the caller does not stop work that others wait for, and waiting costs nothing:
@@ -60,6 +64,10 @@ class Newest:
         work = self._work.get(uri)
         return None if work is None else await asyncio.shield(work.task)
 
+    def busy(self) -> bool:
+        """Whether an analysis is under way."""
+        return any(not work.task.done() for work in self._work.values())
+
     def forget(self, uri: str | None = None) -> None:
         """Drop what is known of one document, or of all: its text or the settings are no longer the same."""
         if uri is None:
@@ -67,13 +75,14 @@ class Newest:
         else:
             self._work.pop(uri, None)
 
-    def _begin(self, document: Document) -> None:
+    def _begin(self, document: Whole) -> None:
         self._work[document.uri] = _Work(document, asyncio.create_task(self._analyzed(document)))
 
-    async def _analyzed(self, document: Document) -> Analysis | None:
+    async def _analyzed(self, document: Whole) -> Analysis | None:
         """The analysis, or None: one file that breaks the engine must not take the server along."""
         try:
-            return await asyncio.to_thread(self._prepare(document))
+            loop = asyncio.get_running_loop()
+            return await loop.run_in_executor(self._executor, self._prepare(document))
         except Exception:
             log.exception("the analysis of %s failed", document.uri)
             return None

@@ -1,15 +1,16 @@
 """Gradvet's values to the protocol's and back: the only converters. `to_x` leaves, `from_x` enters."""
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from lsprotocol import types as lsp
 
 from gradvet.analysis import Diagnostic, RelatedPlace
-from gradvet.finding import Severity
+from gradvet.finding import Severity, Tag
 from gradvet.text import Edit, Source, Span
 from gradvet.views import Hover, Inlay, rule_url
-from gradvet.views.words import labelled, placed
+from gradvet.views.words import labelled, placed, row_words
 
 _SEVERITY = {
     Severity.ERROR: lsp.DiagnosticSeverity.Error,
@@ -47,32 +48,63 @@ class Encoding:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """One text as the client knows it: its address and how its columns are counted."""
+class Piece:
+    """One of the client's texts, and where it stands in the source that is analysed."""
 
     uri: str
+    version: int
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A source as the client knows it: the texts that it is made of, and how their columns are counted.
+
+    Positions are those of the text at `uri`, one of the pieces.
+    """
+
     source: Source
     encoding: Encoding
+    pieces: Sequence[Piece]
+    uri: str
+
+    @property
+    def piece(self) -> Piece:
+        """The piece that positions are in."""
+        return next((piece for piece in self.pieces if piece.uri == self.uri), _NO_PIECE)
+
+    def at(self, offset: int) -> "Place":
+        """The same source, with positions in the text that an offset lies in."""
+        before = [piece for piece in self.pieces if piece.span.start <= offset]
+        return self if not before else replace(self, uri=before[-1].uri)
+
+    def holds(self, span: Span) -> bool:
+        """Whether a span begins in the text that positions are in."""
+        return span.start in self.piece.span
+
+
+_NO_PIECE = Piece("", 0, Span(0, 0))
 
 
 def from_position(place: Place, position: lsp.Position) -> int:
     """The offset of a position; what lies outside the text is moved to the nearest place within."""
-    source = place.source
-    row = max(position.line, 0)
-    if row >= len(source.line_starts):
-        return len(source.text)
+    source, within = place.source, place.piece.span
+    row = max(position.line, 0) + source.row_column(within.start)[0] - 1
+    if row >= len(source.line_starts) or source.line_starts[row] > within.end:
+        return within.end
     line = source.line(row + 1)
     return source.line_starts[row] + place.encoding.code_points(line, max(position.character, 0))
 
 
 def to_position(place: Place, offset: int) -> lsp.Position:
     """The position of an offset."""
-    source = place.source
-    inside = min(max(offset, 0), len(source.text))
+    source, within = place.source, place.piece.span
+    inside = min(max(offset, within.start), within.end)
     row, column = source.row_column(inside)
     start = source.line_starts[row - 1]
     before = source.text[start : start + column - 1]
-    return lsp.Position(line=row - 1, character=place.encoding.units(before))
+    first = source.row_column(within.start)[0] if within.start else 1
+    return lsp.Position(line=row - first, character=place.encoding.units(before))
 
 
 def from_range(place: Place, range_: lsp.Range) -> Span:
@@ -86,6 +118,12 @@ def to_range(place: Place, span: Span) -> lsp.Range:
     return lsp.Range(start=to_position(place, span.start), end=to_position(place, span.end))
 
 
+def to_location(place: Place, span: Span) -> lsp.Location:
+    """The text that a span begins in, and the range there."""
+    there = place.at(span.start)
+    return lsp.Location(uri=there.uri, range=to_range(there, span))
+
+
 def from_changes(place: Place, changes: Iterable[lsp.TextDocumentContentChangeEvent]) -> str:
     """The text after the client's changes, each made in the text that the one before it left."""
     for change in changes:
@@ -93,13 +131,48 @@ def from_changes(place: Place, changes: Iterable[lsp.TextDocumentContentChangeEv
         if isinstance(change, lsp.TextDocumentContentChangePartial):
             old, span = place.source.text, from_range(place, change.range)
             text = old[: span.start] + change.text + old[span.end :]
-        place = Place(place.uri, Source(place.source.path, text), place.encoding)
+        whole = Piece(place.uri, place.piece.version, Span(0, len(text)))
+        place = Place(Source(place.source.path, text), place.encoding, [whole], place.uri)
     return place.source.text
 
 
-def to_edits(place: Place, edits: Iterable[Edit]) -> list[lsp.TextEdit]:
-    """The protocol's edits."""
-    return [lsp.TextEdit(range=to_range(place, edit.span), new_text=edit.text) for edit in edits]
+_SPECIAL = re.compile(r"[\\$}]")
+_AnyEdit = lsp.TextEdit | lsp.AnnotatedTextEdit | lsp.SnippetTextEdit
+
+
+def to_workspace_edit(
+    place: Place, edits: Iterable[Edit], *, versioned: bool, snippet: str = ""
+) -> lsp.WorkspaceEdit | None:
+    """The edits by text, tied to its version where the client understands that; None without any.
+
+    `snippet` goes behind what is put in, for a client that lets the user fill in its fields.
+    """
+    texts: dict[str, list[_AnyEdit]] = {}
+    for edit in edits:
+        there = place.at(edit.span.start)
+        where = to_range(there, edit.span)
+        sent: _AnyEdit = lsp.TextEdit(where, edit.text)
+        if snippet and edit.text.startswith(" "):
+            filled = _SPECIAL.sub(lambda match: f"\\{match[0]}", edit.text)
+            sent = lsp.SnippetTextEdit(where, lsp.StringValue(f"{filled}{snippet}"))
+        texts.setdefault(there.uri, []).append(sent)
+    if not texts:
+        return None
+    if not versioned:
+        changes = {
+            uri: [edit for edit in sent if isinstance(edit, lsp.TextEdit)] for uri, sent in texts.items()
+        }
+        return lsp.WorkspaceEdit(changes=changes)
+    versions = {piece.uri: piece.version for piece in place.pieces}
+    return lsp.WorkspaceEdit(
+        document_changes=[
+            lsp.TextDocumentEdit(
+                text_document=lsp.OptionalVersionedTextDocumentIdentifier(uri=uri, version=versions[uri]),
+                edits=list(sent),
+            )
+            for uri, sent in texts.items()
+        ]
+    )
 
 
 def to_hover(place: Place, hover: Hover, *, markdown: bool) -> lsp.Hover:
@@ -122,29 +195,48 @@ def to_highlight(place: Place, span: Span, *, written: bool) -> lsp.DocumentHigh
     return lsp.DocumentHighlight(range=to_range(place, span), kind=kind)
 
 
-def to_diagnostic(place: Place, diagnostic: Diagnostic, *, related: bool, links: bool) -> lsp.Diagnostic:
-    """The diagnostic. `related`: the client shows related places; `links`: it opens a page behind the code.
+@dataclass(frozen=True, slots=True)
+class Shows:
+    """What of a diagnostic this client shows: related places, links behind codes, tags; and whether it keeps data."""
+
+    related: bool = False
+    links: bool = False
+    data: bool = False
+    tags: frozenset[lsp.DiagnosticTag] = frozenset()
+
+
+_TAGS = {
+    Tag.UNNECESSARY: lsp.DiagnosticTag.Unnecessary,
+    Tag.DEPRECATED: lsp.DiagnosticTag.Deprecated,
+}
+
+
+def to_diagnostic(place: Place, diagnostic: Diagnostic, *, can: Shows) -> lsp.Diagnostic:
+    """The diagnostic; what the client does not show is left out.
 
     Reasons that the client cannot show as places stand under the message, one a line, so that none is lost.
     """
-    apart = [note for note in diagnostic.notes if related and note.span is not None]
+    apart = [note for note in diagnostic.notes if can.related and note.span is not None]
     below = [note for note in diagnostic.notes if note not in apart]
+    tag = None if diagnostic.rule.tag is None else _TAGS[diagnostic.rule.tag]
     return lsp.Diagnostic(
         range=to_range(place, diagnostic.span),
         message="\n".join((diagnostic.message, *(_line(place.source, note) for note in below))),
         severity=_SEVERITY[diagnostic.severity],
         source="gradvet",
         code=diagnostic.rule.name,
-        code_description=lsp.CodeDescription(href=rule_url(diagnostic.rule)) if links else None,
+        code_description=lsp.CodeDescription(href=rule_url(diagnostic.rule)) if can.links else None,
         related_information=[_related(place, note, note.span) for note in apart if note.span] or None,
+        tags=[tag] if tag in can.tags and tag is not None else None,
+        data={"key": diagnostic.key} if can.data else None,
     )
 
 
 def _related(place: Place, note: RelatedPlace, span: Span) -> lsp.DiagnosticRelatedInformation:
-    location = lsp.Location(uri=place.uri, range=to_range(place, span))
-    return lsp.DiagnosticRelatedInformation(location=location, message=labelled(note.label, note.text))
+    return lsp.DiagnosticRelatedInformation(
+        location=to_location(place, span), message=labelled(note.label, note.text)
+    )
 
 
 def _line(source: Source, note: RelatedPlace) -> str:
-    row = None if note.span is None else source.row_column(note.span.start)[0]
-    return placed(labelled(note.label, note.text), row)
+    return placed(labelled(note.label, note.text), row_words(source, note.span))

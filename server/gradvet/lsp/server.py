@@ -1,35 +1,27 @@
-"""The server: small handlers, and `main`, which speaks over standard input and output."""
+"""The server's life: its start and end, the texts and settings that come in, and `main`."""
 
+import asyncio
 import logging
+import os
 import sys
 import threading
 from typing import Any
 
 from lsprotocol import types as lsp
 
-from gradvet import __version__
-from gradvet.lsp import code_actions, proto
+from gradvet.lsp import features, proto  # noqa: F401  the handlers register themselves
 from gradvet.lsp.abilities import from_capabilities
-from gradvet.lsp.session import Session, answers, result_id
-from gradvet.lsp.settings import SECTION, from_settings
-from gradvet.project import unknown_rules
-from gradvet.views import hover, inlays, shared_places
+from gradvet.lsp.diagnostics import diagnostic
+from gradvet.lsp.instance import server
+from gradvet.lsp.session import Session
+from gradvet.lsp.settings import SECTION, Chosen, from_settings
+from gradvet.lsp.wire import Input
 
 log = logging.getLogger(__name__)
 
 _STACK = 16 * 1024 * 1024  # a deeply nested file is parsed in a thread, and some systems give those 128 kB
-
-server = Session(
-    "gradvet",
-    __version__,
-    # ranged changes of text documents would go through pygls's own copy first, which alters their positions
-    text_document_sync_kind=lsp.TextDocumentSyncKind.Full,
-    notebook_document_sync=lsp.NotebookDocumentSyncOptions(
-        notebook_selector=[
-            lsp.NotebookDocumentFilterWithCells(notebook="*", cells=[lsp.NotebookCellLanguage("python")])
-        ]
-    ),
-)
+_LOOK_FOR_PARENT = 10.0  # seconds
+_SETTINGS_FILES = ("pyproject.toml", "gradvet.toml")
 
 
 @server.feature(lsp.INITIALIZE)
@@ -37,12 +29,16 @@ def initialize(ls: Session, params: lsp.InitializeParams) -> None:
     """Get to know the client, before our capabilities are computed: only a client that pulls is told to."""
     kind = ls.workspace.position_encoding or lsp.PositionEncodingKind.Utf16
     encoding = proto.Encoding(str(getattr(kind, "value", kind)))
-    ls.begin(from_capabilities(params.capabilities), encoding, from_settings(params.initialization_options))
+    ls.begin(from_capabilities(params.capabilities), encoding, Chosen())
+    ls.listens()
+    ls.take_settings(from_settings(params.initialization_options), {})
     if ls.abilities.pull:
         options = lsp.DiagnosticOptions(
             identifier="gradvet", inter_file_dependencies=True, workspace_diagnostics=False
         )
         ls.feature(lsp.TEXT_DOCUMENT_DIAGNOSTIC, options)(diagnostic)
+    if params.process_id is not None and os.name == "posix" and _lives(params.process_id):
+        ls.parent = asyncio.ensure_future(_end_with(params.process_id))
 
 
 @server.feature(lsp.INITIALIZED)
@@ -62,35 +58,36 @@ async def initialized(ls: Session, _params: lsp.InitializedParams) -> None:
     try:
         if wanted:
             await ls.client_register_capability_async(lsp.RegistrationParams(registrations=wanted))
-        await read_settings(ls)
-        check_settings(ls)
     except Exception:
         log.exception("the client did not take our registrations")
+    await read_settings(ls)
 
 
 async def read_settings(ls: Session) -> None:
-    """Ask the client for the settings; look again at everything when they have changed."""
-    if ls.abilities.configuration:
-        items = [lsp.ConfigurationItem(section=SECTION)]
-        [sent] = await ls.workspace_configuration_async(lsp.ConfigurationParams(items=items))
-        change_settings(ls, sent)
+    """Ask the client for the settings, of each folder of the workspace too; look again when they have changed."""
+    if not ls.abilities.configuration:
+        return
+    folders = list(ls.workspace.folders)
+    items = [lsp.ConfigurationItem(section=SECTION)]
+    items += [lsp.ConfigurationItem(scope_uri=folder, section=SECTION) for folder in folders]
+    try:
+        sent = await ls.workspace_configuration_async(lsp.ConfigurationParams(items=items))
+    except Exception:
+        log.exception("the client did not give its settings")
+        return
+    # null means that the client has none of ours, and leaves what the start said
+    every, *of_each = [None if one is None else from_settings(one) for one in sent] or [None]
+    own = {folder: one for folder, one in zip(folders, of_each) if one is not None}
+    await take_settings(ls, ls.settings if every is None else every, own)
 
 
-def change_settings(ls: Session, sent: Any) -> None:
-    """Take new settings; null means that the client has none of ours, and leaves what the start said."""
-    if sent is not None:
-        before, ls.settings = ls.settings, from_settings(sent)
-        ls.refresh()
-        if before.hints != ls.settings.hints and ls.abilities.refresh_hints:
+async def take_settings(ls: Session, settings: Chosen, of_folders: dict[str, Chosen]) -> None:
+    """Take settings; look again at everything when they are new."""
+    before = ls.settings
+    if ls.take_settings(settings, of_folders):
+        await ls.refresh()
+        if before.hints != settings.hints and ls.abilities.refresh_hints:
             ls.workspace_inlay_hint_refresh(None)
-        check_settings(ls)
-
-
-def check_settings(ls: Session) -> None:
-    """Tell the user of names in the settings that no rule has."""
-    for key, names in (("select", ls.settings.config.select), ("ignore", ls.settings.config.ignore)):
-        if (complaint := unknown_rules(sorted(names))) is not None:
-            ls.warn(f"the setting `{SECTION}.{key}` names {complaint}")
 
 
 @server.feature(lsp.WORKSPACE_DID_CHANGE_CONFIGURATION)
@@ -98,18 +95,25 @@ async def did_change_configuration(ls: Session, params: lsp.DidChangeConfigurati
     """The user changed settings: some clients send them, others only say so."""
     if ls.abilities.configuration:
         await read_settings(ls)
-    else:
-        change_settings(ls, params.settings)
+    elif params.settings is not None:
+        await take_settings(ls, from_settings(params.settings), {})
+
+
+@server.feature(lsp.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
+async def did_change_workspace_folders(ls: Session, _params: lsp.DidChangeWorkspaceFoldersParams) -> None:
+    """A folder came or went, and its settings with it."""
+    await read_settings(ls)
+    await ls.refresh()
 
 
 @server.feature(lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES)
-def did_change_watched_files(ls: Session, params: lsp.DidChangeWatchedFilesParams) -> None:
+async def did_change_watched_files(ls: Session, params: lsp.DidChangeWatchedFilesParams) -> None:
     """A `pyproject.toml`, a `gradvet.toml` or a module came, went or changed."""
     modules = [change.uri for change in params.changes if change.uri.endswith(".py")]
     if modules:
         ls.touched(*modules)
     if len(modules) < len(params.changes):
-        ls.refresh()
+        await ls.refresh()
 
 
 @server.feature(lsp.TEXT_DOCUMENT_DID_OPEN)
@@ -132,125 +136,75 @@ def did_change(ls: Session, params: lsp.DidChangeTextDocumentParams) -> None:
 @server.feature(lsp.TEXT_DOCUMENT_DID_CLOSE)
 def did_close(ls: Session, params: lsp.DidCloseTextDocumentParams) -> None:
     """A text is no longer shown."""
+    ls.documents.close(params.text_document.uri)
     ls.closed(params.text_document.uri)
 
 
 @server.feature(lsp.TEXT_DOCUMENT_DID_SAVE)
-def did_save(ls: Session, _params: lsp.DidSaveTextDocumentParams) -> None:
+async def did_save(ls: Session, params: lsp.DidSaveTextDocumentParams) -> None:
     """A text was saved: perhaps the project's settings, which not every client watches for us."""
     if not ls.abilities.watch_files:
-        ls.refresh()
+        await ls.refresh()
 
 
 @server.feature(lsp.NOTEBOOK_DOCUMENT_DID_OPEN)
 def notebook_did_open(ls: Session, params: lsp.DidOpenNotebookDocumentParams) -> None:
-    """A notebook is shown: each cell is a text of its own."""
-    for cell in params.cell_text_documents:
-        ls.documents.open(cell)
-        ls.push(cell.uri)
+    """A notebook is shown: its cells are analysed together, in their order."""
+    ls.documents.open_notebook(params.notebook_document, params.cell_text_documents)
+    ls.push(params.notebook_document.uri)
 
 
 @server.feature(lsp.NOTEBOOK_DOCUMENT_DID_CHANGE)
 def notebook_did_change(ls: Session, params: lsp.DidChangeNotebookDocumentParams) -> None:
-    """Cells came, went or were edited."""
-    cells = params.change.cells or lsp.NotebookDocumentCellChanges()
-    if cells.structure is not None:
-        for cell in cells.structure.did_open or ():
-            ls.documents.open(cell)
-            ls.push(cell.uri)
-        for gone in cells.structure.did_close or ():
-            ls.closed(gone.uri)
-    for edited in cells.text_content or ():
-        ls.documents.change(edited.document, edited.changes)
-        ls.push(edited.document.uri)
+    """Cells came, went, moved or were edited."""
+    ls.sweep()
+    ls.documents.change_notebook(params.notebook_document, params.change.cells)
+    ls.push(params.notebook_document.uri)
+    edited = (params.change.cells and params.change.cells.text_content) or ()
+    ls.touched(params.notebook_document.uri, *(cell.document.uri for cell in edited))
 
 
 @server.feature(lsp.NOTEBOOK_DOCUMENT_DID_CLOSE)
 def notebook_did_close(ls: Session, params: lsp.DidCloseNotebookDocumentParams) -> None:
     """A notebook is no longer shown."""
-    for cell in params.cell_text_documents:
-        ls.closed(cell.uri)
+    uri = params.notebook_document.uri
+    cells = ls.documents.close_notebook(uri, [cell.uri for cell in params.cell_text_documents])
+    ls.closed(*cells, whole=uri)
 
 
-@answers(lambda: lsp.RelatedFullDocumentDiagnosticReport(items=[]))
-async def diagnostic(ls: Session, params: lsp.DocumentDiagnosticParams) -> lsp.DocumentDiagnosticReport:
-    """The diagnostics of a document, or word that they are those that the client has."""
-    known = await ls.newest.analysis(params.text_document.uri)
-    items = [] if known is None else ls.diagnostics(*known)
-    name = result_id(items)
-    if params.previous_result_id == name:
-        return lsp.RelatedUnchangedDocumentDiagnosticReport(result_id=name)
-    return lsp.RelatedFullDocumentDiagnosticReport(items=items, result_id=name)
+@server.feature(lsp.NOTEBOOK_DOCUMENT_DID_SAVE)
+async def notebook_did_save(ls: Session, _params: lsp.DidSaveNotebookDocumentParams) -> None:
+    """A notebook was saved."""
+    if not ls.abilities.watch_files:
+        await ls.refresh()
 
 
-@server.feature(lsp.TEXT_DOCUMENT_HOVER)
-@answers(lambda: None)
-async def text_document_hover(ls: Session, params: lsp.HoverParams) -> lsp.Hover | None:
-    """The rule's page on a diagnostic, the autograd state on an expression."""
-    known = await ls.newest.analysis(params.text_document.uri)
-    if known is None:
-        return None
-    place = ls.place(*known)
-    found = hover(known[1], proto.from_position(place, params.position))
-    return None if found is None else proto.to_hover(place, found, markdown=ls.abilities.markdown)
-
-
-@server.feature(lsp.TEXT_DOCUMENT_INLAY_HINT)
-@answers(list)
-async def text_document_inlay_hint(ls: Session, params: lsp.InlayHintParams) -> list[lsp.InlayHint]:
-    """Where what autograd holds changes, in the lines that are shown."""
-    known = await ls.newest.analysis(params.text_document.uri) if ls.settings.hints else None
-    if known is None:
-        return []
-    place = ls.place(*known)
-    found = inlays(known[1], proto.from_range(place, params.range), ls.settings.hints)
-    return [proto.to_inlay(place, inlay) for inlay in found]
-
-
-@server.feature(lsp.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT)
-@answers(lambda: None)
-async def text_document_highlight(
-    ls: Session, params: lsp.DocumentHighlightParams
-) -> list[lsp.DocumentHighlight] | None:
-    """All names that share storage with the one under the cursor; None leaves it to the editor's own words."""
-    known = await ls.newest.analysis(params.text_document.uri)
-    if known is None:
-        return None
-    place = ls.place(*known)
-    found = shared_places(known[1], proto.from_position(place, params.position))
-    return [proto.to_highlight(place, span, written=written) for span, written in found] or None
-
-
-@server.feature(
-    lsp.TEXT_DOCUMENT_CODE_ACTION,
-    lsp.CodeActionOptions(
-        code_action_kinds=[lsp.CodeActionKind.QuickFix, code_actions.FIX_ALL], resolve_provider=True
-    ),
-)
-@answers(list)
-async def code_action(ls: Session, params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
-    """The fixes for the diagnostics in a range."""
-    if not ls.abilities.actions:
-        return []
-    known = await ls.newest.analysis(params.text_document.uri)
-    return [] if known is None else await code_actions.offered(ls, known, params)
-
-
-@server.feature(lsp.CODE_ACTION_RESOLVE)
-async def code_action_resolve(ls: Session, params: lsp.CodeAction) -> lsp.CodeAction:
-    """The edit of the action that the user chose."""
+def _lives(process: int) -> bool:
+    """Whether a process is there."""
     try:
-        return await code_actions.resolved(ls, params)
-    except Exception:
-        log.exception("%r could not be resolved", params.title)
-        return params
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+async def _end_with(process: int) -> None:
+    """End when the editor is gone without a word, even when somebody else holds our input open."""
+    while _lives(process):  # noqa: ASYNC110  nobody tells
+        await asyncio.sleep(_LOOK_FOR_PARENT)
+    log.warning("the editor (process %d) is gone", process)
+    os._exit(1)
 
 
 def main() -> None:
     """Serve one client over standard input and output until it says goodbye."""
     logging.basicConfig(stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
-    # it calls every ranged change of a notebook cell an error; `documents` applies them
-    logging.getLogger("pygls.workspace.text_document").setLevel(logging.CRITICAL)
     threading.stack_size(_STACK)
     channel, sys.stdout = sys.stdout.buffer, sys.stderr  # a stray print must not break the protocol
-    server.start_io(stdout=channel)
+    stdin: Any = Input(sys.stdin.buffer)
+    server.start_io(stdin=stdin, stdout=channel)
+    sys.stderr.flush()
+    # Python would wait for analyses that nobody waits for any more.
+    os._exit(0 if server.said_goodbye else 1)

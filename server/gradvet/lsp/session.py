@@ -2,9 +2,10 @@
 
 import asyncio
 import functools
-import hashlib
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -15,10 +16,11 @@ from gradvet.analysis import Analysis, analyze
 from gradvet.config import Config
 from gradvet.lsp import proto
 from gradvet.lsp.abilities import Abilities
-from gradvet.lsp.documents import Document, Documents, path_of
+from gradvet.lsp.documents import Documents, Whole, path_of
 from gradvet.lsp.newest import Newest
 from gradvet.lsp.settings import Chosen, for_file
-from gradvet.project import Project, ProjectError, reader
+from gradvet.lsp.wire import Protocol
+from gradvet.project import Project, reader
 from gradvet.syntax.packages import Read, with_slashes
 from gradvet.text import Source
 
@@ -26,8 +28,20 @@ log = logging.getLogger(__name__)
 
 # Seconds without an edit before files that import the edited one are analysed: they are not what the user looks at.
 PEACE = 0.4
+_ANALYSERS = 2  # one for what the user edits, one for what follows from that
+_HELPERS = 2  # for hovers and the like, which must not wait for an analysis of another file
 
 Handler = TypeVar("Handler", bound=Callable[..., Coroutine[Any, Any, Any]])
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A document, its analysis, and where its offsets lie for this client."""
+
+    document: Whole
+    analysis: Analysis
+    place: proto.Place
 
 
 class Session(LanguageServer):
@@ -35,123 +49,187 @@ class Session(LanguageServer):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Begin with a client that can do nothing; `begin` follows with the real one."""
-        super().__init__(*args, **kwargs)
+        super().__init__(*args, protocol_cls=Protocol, **kwargs)
+        self.analysers = ThreadPoolExecutor(_ANALYSERS, "gradvet-analysis")
+        self.helpers = ThreadPoolExecutor(_HELPERS, "gradvet-view")
         self.begin(Abilities(), proto.Encoding(), Chosen())
 
     def begin(self, abilities: Abilities, encoding: proto.Encoding, settings: Chosen) -> None:
         """Start afresh for the client that has just introduced itself."""
         self.abilities = abilities
         self.settings = settings
+        self.of_folders: Mapping[str, Chosen] = {}
         self.documents = Documents(encoding)
-        self.newest = Newest(self.documents, self._prepare)
-        self._project = Project()
+        self.newest = Newest(self.documents, self._prepare, executor=self.analysers)
+        self.on_change: list[Callable[[], None]] = []
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._project = Project(self.warn)
         self._configs: dict[str, Config] = {}
         self._pushes: dict[str, asyncio.Task[None]] = {}
+        self._pushed: dict[str, tuple[str, ...]] = {}
         self._warned: set[str] = set()
         self._touched: set[str] = set()
         self._looking: asyncio.Task[None] | None = None
+        self.parent: asyncio.Task[None] | None = None
 
-    def _prepare(self, document: Document) -> Callable[[], Analysis]:
-        config = self._configs[document.uri] = self._config(document)
-        source = Source(document.path, document.text)
-        return functools.partial(analyze, source, config, self._reader(document))
+    @property
+    def said_goodbye(self) -> bool:
+        """Whether the client has asked for the end."""
+        return cast("Protocol", self.protocol).said_goodbye
 
-    def again(self, document: Document, source: Source) -> Analysis:
+    def sweep(self) -> None:
+        """Drop what is held of notifications that are over."""
+        cast("Protocol", self.protocol).sweep()
+
+    def listens(self) -> None:
+        """Remember the event loop, for what threads have to tell."""
+        self._loop = asyncio.get_running_loop()
+
+    async def work(self, work: Callable[..., Result], *args: Any) -> Result:
+        """Do something in a thread: the event loop is for messages."""
+        return await asyncio.get_running_loop().run_in_executor(self.helpers, functools.partial(work, *args))
+
+    async def known(self, uri: str) -> Known | None:
+        """What is known of a text as it then stands; None when it is not open or could not be analysed."""
+        found = await self.newest.analysis(self.documents.whole(uri))
+        return None if found is None else Known(*found, self.place(*found, uri))
+
+    def place(self, document: Whole, analysis: Analysis, uri: str) -> proto.Place:
+        """Where the analysis's offsets lie for this client, with positions in one of the texts."""
+        return proto.Place(analysis.source, self.documents.encoding, document.pieces(), uri)
+
+    def _prepare(self, document: Whole) -> Callable[[], Analysis]:
+        def work() -> Analysis:
+            config = self._configs[document.uri] = self.config(document)
+            return analyze(document.source(), config, self.reader(document))
+
+        return work
+
+    def again(self, document: Whole, source: Source) -> Analysis:
         """Analyse a text that might take the place of the document's, with the same settings. For threads."""
-        return analyze(source, self._configs[document.uri], self._reader(document))
+        return analyze(source, self._configs.get(document.uri, Config()), self.reader(document))
 
-    def _reader(self, document: Document) -> Read | None:
+    def reader(self, document: Whole) -> Read | None:
         """Gives the modules that a file imports as they are in the editor, or else on the disk."""
         return reader(Path(document.path), self.documents.texts()) if document.on_disk else None
 
-    def _config(self, document: Document) -> Config:
-        """The editor's settings, and for a file those of its project."""
+    def chosen(self, uri: str) -> Chosen:
+        """The editor's settings for a text: those of the workspace's folder that it is in, else those of all."""
+        whole = self.documents.whole(uri)
+        folders = [folder for folder in self.of_folders if whole.startswith(f"{folder.rstrip('/')}/")]
+        return self.of_folders[max(folders, key=len)] if folders else self.settings
+
+    def config(self, document: Whole) -> Config:
+        """The editor's settings, and for a file those of its project. For threads."""
+        editor = self.chosen(document.uri).config
         if not document.on_disk:
-            return self.settings.config
+            return editor
         path = Path(document.path)
-        try:
-            return for_file(self._project.settings(path), self.settings.config, path)
-        except ProjectError as error:
-            self.warn(str(error))
-            return self.settings.config
+        return for_file(self._project.settings(path), editor, path)
 
     def warn(self, message: str) -> None:
-        """Tell the user about something that only they can put right, once."""
+        """Tell the user about something that only they can put right, once. May be called in any thread."""
         log.warning(message)
-        if message not in self._warned:
-            self._warned.add(message)
-            self.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Warning, f"Gradvet: {message}"))
+        if message in self._warned:
+            return
+        self._warned.add(message)
+        told = lsp.ShowMessageParams(lsp.MessageType.Warning, f"Gradvet: {message}")
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self.window_show_message, told)
 
-    def place(self, document: Document, analysis: Analysis) -> proto.Place:
-        """Where the analysis's offsets lie for this client."""
-        return proto.Place(document.uri, analysis.source, self.documents.encoding)
-
-    def diagnostics(self, document: Document, analysis: Analysis) -> list[lsp.Diagnostic]:
-        """What the client is told of a document.
+    def diagnostics(self, known: Known) -> list[lsp.Diagnostic]:
+        """What the client is told of one text.
 
         Syntax problems are not among them: every editor has a Python checker that shows them, a file
         that is being typed is broken most of the time, and Gradvet judges what still parses.
         """
-        place, can = self.place(document, analysis), self.abilities
         return [
-            proto.to_diagnostic(place, diagnostic, related=can.related, links=can.links)
-            for diagnostic in analysis.diagnostics
+            proto.to_diagnostic(known.place, diagnostic, can=self.abilities.shows)
+            for diagnostic in known.analysis.diagnostics
+            if known.place.holds(diagnostic.span)
         ]
 
     def push(self, uri: str) -> None:
-        """Send a document's diagnostics when they are known, to a client that does not ask for them."""
-        self._stop_push(uri)
+        """Send the diagnostics of a text, or of its notebook, when they are known, to a client that does not ask."""
+        whole = self.documents.whole(uri)
+        self._stop_push(whole)
         if not self.abilities.pull:
-            self._pushes[uri] = asyncio.ensure_future(self._publish(uri))
+            self._pushes[whole] = asyncio.ensure_future(self._publish(whole))
 
     def touched(self, *uris: str) -> None:
-        """Files may have changed that others import: look again at those, as soon as there is peace."""
-        self._touched.update(with_slashes(path_of(uri)) for uri in uris)
+        """Texts may have changed that others rest on: look again at those, as soon as there is peace."""
+        self._touched.update(uris)
         if self._looking is not None:
             self._looking.cancel()
         self._looking = asyncio.ensure_future(self._look_again())
 
     async def _look_again(self) -> None:
         await asyncio.sleep(PEACE)
+        paths = {with_slashes(path_of(uri)) for uri in self._touched}
+        cells = any(self.documents.whole(uri) != uri for uri in self._touched)
         stale = []
         for document in self.documents:
             analysis = await self.newest.finished(document.uri)
-            if analysis is not None and not self._touched.isdisjoint(analysis.read_paths):
+            if analysis is not None and not paths.isdisjoint(analysis.read_paths):
                 stale.append(document)
         self._touched.clear()
-        self._renew(stale)
+        self.renew(stale)
+        if cells and not stale and self.abilities.refresh:  # other cells may say something else now
+            self.workspace_diagnostic_refresh(None)
+        self._changed()
 
-    def _renew(self, documents: list[Document]) -> None:
+    def renew(self, documents: list[Whole]) -> None:
         """Analyse these anew, and let the client know."""
         for document in documents:
             self.newest.forget(document.uri)
             self.push(document.uri)
-        if documents and self.abilities.refresh:
+        if not documents:
+            return
+        can = self.abilities
+        if can.refresh:
             self.workspace_diagnostic_refresh(None)
+        if can.refresh_hints:
+            self.workspace_inlay_hint_refresh(None)
+        if can.refresh_lenses:
+            self.workspace_code_lens_refresh(None)
+        if can.refresh_tokens:
+            self.workspace_semantic_tokens_refresh(None)
 
-    def closed(self, uri: str) -> None:
-        """Forget a document, and let a client that was sent its diagnostics forget them too."""
-        self._stop_push(uri)
-        self.documents.close(uri)
-        self.touched(uri)
-        self._configs.pop(uri, None)
-        self.newest.forget(uri)
+    def _changed(self) -> None:
+        """Something changed by which files that are not open may be judged anew."""
+        for listener in self.on_change:
+            listener()
+
+    def closed(self, *uris: str, whole: str | None = None) -> None:
+        """Forget texts, or a notebook, and let a client that was sent their diagnostics forget them too."""
+        name = whole or next(iter(uris), "")
+        self._stop_push(name)
+        self._configs.pop(name, None)
+        self.newest.forget(name)
+        self.touched(*uris)
         if not self.abilities.pull:
-            self.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri=uri, diagnostics=[]))
+            for uri in {*uris, *self._pushed.pop(name, ())}:
+                self.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri=uri, diagnostics=[]))
 
-    def refresh(self) -> None:
+    async def refresh(self) -> None:
         """Settings may have changed: what was said under others no longer holds."""
-        self._project = Project()
-        self._renew([document for document in self.documents if self._changed(document)])
+        self._project = Project(self.warn)
+        stale = []
+        for document in self.documents:
+            before = self._configs.get(document.uri)
+            if before is not None and before != await self.work(self.config, document):
+                stale.append(document)
+        self.renew(stale)
+        self._changed()
 
-    def _changed(self, document: Document) -> bool:
-        return self._configs.get(document.uri) not in (None, self._config(document))
-
-    def sweep(self) -> None:
-        """Drop what pygls holds of notifications that are over: 2 kB for every key, for ever."""
-        futures = getattr(self.protocol, "_request_futures", {})
-        for key in [key for key, future in futures.items() if future.done()]:
-            del futures[key]
+    def take_settings(self, settings: Chosen, of_folders: Mapping[str, Chosen]) -> bool:
+        """Take new settings of the editor; gives whether they are new."""
+        every = (settings, *of_folders.values())
+        for complaint in dict.fromkeys(complaint for one in every for complaint in one.complaints):
+            self.warn(complaint)
+        new = (settings, of_folders) != (self.settings, self.of_folders)
+        self.settings, self.of_folders = settings, of_folders
+        return new
 
     def report_server_error(self, error: Exception, source: Any) -> None:
         """Log it. The user is in the middle of something; a pop-up helps nobody."""
@@ -161,21 +239,28 @@ class Session(LanguageServer):
         if (task := self._pushes.pop(uri, None)) is not None:
             task.cancel()
 
-    async def _publish(self, uri: str) -> None:
+    async def _publish(self, whole: str) -> None:
+        """Send the diagnostics of each text of a document, and take back those of texts that are gone."""
         try:
-            if (known := await self.newest.analysis(uri)) is not None:
-                document, analysis = known
-                items = self.diagnostics(document, analysis)
-                self.text_document_publish_diagnostics(
-                    lsp.PublishDiagnosticsParams(uri=uri, diagnostics=items, version=document.version)
-                )
+            found = await self.newest.analysis(whole)
+            if found is None:
+                return
+            document, analysis = found
+            known = Known(document, analysis, self.place(document, analysis, whole))
+            sent = []
+            for text in document.texts:
+                there = replace(known, place=replace(known.place, uri=text.uri))
+                items = await self.work(self.diagnostics, there)
+                sent.append(lsp.PublishDiagnosticsParams(text.uri, items, text.version))
+            if self.documents.get(whole) is not document:
+                return
+            told = tuple(text.uri for text in document.texts)
+            gone = set(self._pushed.get(whole, ())) - set(told)
+            self._pushed[whole] = told
+            for params in (*sent, *(lsp.PublishDiagnosticsParams(uri, []) for uri in sorted(gone))):
+                self.text_document_publish_diagnostics(params)
         except Exception:
-            log.exception("the diagnostics of %s could not be sent", uri)
-
-
-def result_id(items: list[lsp.Diagnostic]) -> str:
-    """A name for these very diagnostics: the same ones have the same name, so nothing need be remembered."""
-    return hashlib.blake2b(repr(items).encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+            log.exception("the diagnostics of %s could not be sent", whole)
 
 
 def answers(empty: Callable[[], Any]) -> Callable[[Handler], Handler]:
@@ -183,9 +268,9 @@ def answers(empty: Callable[[], Any]) -> Callable[[Handler], Handler]:
 
     def decorate(handler: Handler) -> Handler:
         @functools.wraps(handler)
-        async def safe(ls: Session, params: Any) -> Any:
+        async def safe(ls: Session, *params: Any) -> Any:
             try:
-                return await handler(ls, params)
+                return await handler(ls, *params)
             except Exception:
                 log.exception("%s failed", handler.__name__)
                 return empty()

@@ -1,43 +1,63 @@
 """The user's settings as the editor sends them: read leniently, since each client shapes them its own way."""
 
-import logging
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from gradvet.config import Config
-from gradvet.project import Settings
+from gradvet.project import Settings, did_you_mean, unknown_rules
 from gradvet.views import KINDS, QUIET
 
-log = logging.getLogger(__name__)
-
 SECTION = "gradvet"
-HINTS = "inlayHints"
+SELECT, IGNORE, HINTS = "select", "ignore", "inlayHints"
+LENS, TOKENS, WORKSPACE = "codeLens", "semanticTokens", "workspaceDiagnostics"
+_THE_CLIENTS = frozenset({
+    "args", "cwd", "enabled", "ignorePatterns", "importStrategy", "interpreter", "logLevel", "path", "run", "severity",
+    "showNotifications", "trace",
+})  # fmt: skip
+"""Settings of the section that only the client looks at."""
+_OURS = (SELECT, IGNORE, HINTS, LENS, TOKENS, WORKSPACE)
 NOTHING = Config(select=frozenset({"nothing"}))  # a name that no rule has
 
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """What the user chose in the editor: the rules, and the kinds of inlay hints."""
+    """What the user chose in the editor: the rules, and what is shown beside findings.
+
+    `complaints` say what is wrong with the settings; where a value is wrong, its default holds.
+    """
 
     config: Config = Config()
     hints: frozenset[str] = QUIET
+    lens: bool = False
+    tokens: bool = False
+    workspace: bool = False
+    complaints: tuple[str, ...] = ()
 
 
 def from_settings(sent: Any) -> Chosen:
     """What `initializationOptions`, `didChangeConfiguration` or `workspace/configuration` say.
 
-    The settings may stand in a section `gradvet` or `settings`, or alone. What cannot be read is
-    logged and left out.
+    The settings may stand in a section `gradvet` or `settings`, or alone.
     """
     for section in (SECTION, "settings", SECTION):
         if isinstance(sent, Mapping) and isinstance(sent.get(section), Mapping):
             sent = sent[section]
-    if not isinstance(sent, Mapping):
+    if sent is None:
         return Chosen()
-    config = Config(select=_names(sent, "select"), ignore=_names(sent, "ignore"))
-    return Chosen(config, _hints(sent.get(HINTS)))
+    complaints: list[str] = []
+    if not isinstance(sent, Mapping):
+        return Chosen(complaints=(f"the settings `{SECTION}` should be a table, not {sent!r}",))
+    config = Config(select=_names(sent, SELECT, complaints), ignore=_names(sent, IGNORE, complaints))
+    hints = _hints(sent.get(HINTS), complaints)
+    lens, tokens, workspace = (_switch(sent, key, complaints) for key in (LENS, TOKENS, WORKSPACE))
+    complaints += (
+        f"there is no setting `{SECTION}.{key}`{did_you_mean(key, _OURS)}"
+        for key in sent
+        if isinstance(key, str) and key.partition(".")[0] not in {*_OURS, *_THE_CLIENTS}
+    )
+    return Chosen(config, hints, lens, tokens, workspace, tuple(complaints))
 
 
 def for_file(project: Settings, editor: Config, path: Path) -> Config:
@@ -56,25 +76,40 @@ def _within(project: Settings, path: Path) -> Iterator[Path]:
     yield from (part for part in (path, *path.parents) if root in part.parents)
 
 
-def _hints(sent: Any) -> frozenset[str]:
+def _hints(sent: Any, complaints: list[str]) -> frozenset[str]:
     """The kinds of hints: `true` and `false` are all and none, a mapping turns single ones on and off."""
     if isinstance(sent, bool):
         return frozenset(KINDS) if sent else frozenset()
     if sent is None:
         return QUIET
     if not isinstance(sent, Mapping) or not all(isinstance(on, bool) for on in sent.values()):
-        log.warning("%s.%s should be true, false, or a table of kinds, not %r", SECTION, HINTS, sent)
+        complaints.append(f"`{SECTION}.{HINTS}` should be true, false, or a table of kinds, not {sent!r}")
         return QUIET
-    for kind in sent.keys() - KINDS:
-        log.warning("%s.%s names %s, which is no kind of hint: %s", SECTION, HINTS, kind, ", ".join(KINDS))
+    complaints += (
+        f"`{SECTION}.{HINTS}` names `{kind}`, which is no kind of hint: they are {', '.join(KINDS)}"
+        for kind in sent
+        if kind not in KINDS
+    )
     return frozenset(kind for kind in KINDS if sent.get(kind, kind in QUIET))
 
 
-def _names(sent: Mapping[str, Any], key: str) -> frozenset[str]:
+def _switch(sent: Mapping[str, Any], key: str, complaints: list[str]) -> bool:
+    value = sent.get(key)
+    if value is not None and not isinstance(value, bool):
+        complaints.append(f"`{SECTION}.{key}` should be true or false, not {value!r}")
+    return value is True
+
+
+def _names(sent: Mapping[str, Any], key: str, complaints: list[str]) -> frozenset[str]:
     value = sent.get(key) or ()
     if isinstance(value, str):
         value = [part.strip() for part in value.split(",") if part.strip()]
-    if isinstance(value, Iterable) and all(isinstance(name, str) for name in value):
-        return frozenset(value)
-    log.warning("%s.%s should be a list of rule names, not %r", SECTION, key, value)
-    return frozenset()
+    if not isinstance(value, Iterable) or not all(isinstance(name, str) for name in value):
+        complaints.append(f"`{SECTION}.{key}` should be a list of rules and families, not {value!r}")
+        return frozenset()
+    names = frozenset(value)
+    known = frozenset(name for name in names if unknown_rules([name]) is None)
+    complaints += (
+        f"`{SECTION}.{key}` names {unknown_rules([name])}" for name in sorted(names) if name not in known
+    )
+    return known if key == SELECT else names  # a choice of none that there is would silence everything

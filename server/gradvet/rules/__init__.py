@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from gradvet.finding import Finding, Severity
+from gradvet.finding import Finding, Severity, Tag
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +19,7 @@ class Rule:
     severity: Severity
     on: tuple[type, ...]
     check: Callable[[Any], Iterable[Finding]]
+    tag: Tag | None = None
 
     @property
     def page(self) -> str:
@@ -26,12 +27,14 @@ class Rule:
         return (pkgutil.get_data(__name__, f"{self.name.replace('-', '_')}.md") or b"").decode()
 
 
-def rule(*on: type, family: str, severity: Severity) -> Callable[[Callable[[Any], Iterator[Finding]]], Rule]:
+def rule(
+    *on: type, family: str, severity: Severity, tag: Tag | None = None
+) -> Callable[[Callable[[Any], Iterator[Finding]]], Rule]:
     """Make a check into a rule that sees each event of the given kinds; the module's name is the rule's."""
 
     def decorate(check: Callable[[Any], Iterator[Finding]]) -> Rule:
         name = check.__module__.rpartition(".")[2].replace("_", "-")
-        return Rule(name, family, severity, on, check)
+        return Rule(name, family, severity, on, check, tag)
 
     return decorate
 

@@ -4,14 +4,14 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from gradvet.autograd.events_exit import LegacyVariable
-from gradvet.finding import Applicability, Finding, Fix, Severity, called_from, code
+from gradvet.finding import Applicability, Finding, Fix, Severity, Tag, called_from, code
 from gradvet.rules import rule
 from gradvet.syntax import edits
 from gradvet.syntax.parse import Module
 from gradvet.text import Edit
 
 
-@rule(LegacyVariable, family="mode", severity=Severity.INFO)
+@rule(LegacyVariable, family="mode", severity=Severity.INFO, tag=Tag.DEPRECATED)
 def check(event: LegacyVariable) -> Iterator[Finding]:
     """Report a wrapper that does nothing, or cuts a graph in silence."""
     source = event.source

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 
 from gradvet.autograd.events_mode import ModeRedundant
-from gradvet.finding import Finding, Note, Severity, called_from, code
+from gradvet.finding import Finding, Note, Severity, Tag, called_from, code
 from gradvet.rules import rule
 
 
-@rule(ModeRedundant, family="mode", severity=Severity.INFO)
+@rule(ModeRedundant, family="mode", severity=Severity.INFO, tag=Tag.UNNECESSARY)
 def check(event: ModeRedundant) -> Iterator[Finding]:
     """Report a `with torch.no_grad()` that changes nothing."""
     yield Finding(

@@ -4,7 +4,7 @@ import difflib
 import re
 from collections.abc import Iterator, Sequence
 
-from gradvet.finding import Applicability, Finding, Fix, Note, Severity
+from gradvet.finding import Applicability, Finding, Fix, Note, Severity, Tag
 from gradvet.rules import all_rules, rule
 from gradvet.syntax.parse import Module
 from gradvet.syntax.suppress import UnusedIgnore
@@ -13,7 +13,7 @@ from gradvet.text import Edit, Span
 _NAMES = re.compile(r"\[(?P<names>[^\[\]]*)\]")
 
 
-@rule(UnusedIgnore, family="suppression", severity=Severity.INFO)
+@rule(UnusedIgnore, family="suppression", severity=Severity.INFO, tag=Tag.UNNECESSARY)
 def check(event: UnusedIgnore) -> Iterator[Finding]:
     """Report an `ignore` without effect: the fault is gone, or its name is written wrong."""
     where = "in this file" if event.ignore.whole_file else "on this line"

@@ -57,7 +57,8 @@ def heal(source: Source) -> Healed:
     text, starts = source.readable, [*source.line_starts, len(source.readable)]
     lines = [text[start:end] for start, end in pairwise(starts)]
     draft = _Draft(lines, [_indent(line) for line in lines])
-    _heal_block(draft, _Block(1, len(lines) + 1))
+    for first, end in source.parts:
+        _heal_block(draft, _Block(first, end))
     text = "".join(draft.lines)
     try:
         return Healed(read(text), text, draft.broken)

@@ -2,8 +2,10 @@
 
 import bisect
 import re
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 
+from gradvet.text.edit import Edit, apply
 from gradvet.text.span import Span
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
@@ -12,7 +14,7 @@ _UNREADABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 class Source:
-    """The text of one file or notebook cell.
+    """The text of one file.
 
     Inside Gradvet a position is an offset in code points into `text`. `ast` counts columns in UTF-8
     bytes, people count code points from 1; both meet offsets only here. Lines end at a newline, a
@@ -50,6 +52,24 @@ class Source:
     @cached_property
     def _ascii(self) -> bool:
         return self.readable.isascii()
+
+    @property
+    def parts(self) -> Sequence[tuple[int, int]]:
+        """Rows, the last of each not among them, that parse or fail to parse whatever the others do."""
+        return ((1, len(self.line_starts) + 1),)
+
+    @property
+    def texts(self) -> Sequence[Span]:
+        """The texts that it is made of, each of which can be edited by itself."""
+        return (Span(0, len(self.text)),)
+
+    def settled(self, edits: Sequence[Edit]) -> Sequence[Edit]:
+        """The edits so that each lies in one of the texts; raises ValueError for one that cannot."""
+        return edits
+
+    def edited(self, edits: Iterable[Edit]) -> "Source":
+        """The source after disjoint edits; raises ValueError where they meet."""
+        return Source(self.path, apply(self.text, edits))
 
     def line(self, row: int) -> str:
         """The text of a line (rows from 1) without its end; empty when there is no such line."""
@@ -91,3 +111,11 @@ class Source:
         """Row and column as people count them, both from 1, columns in code points."""
         row = bisect.bisect_right(self.line_starts, offset)
         return row, offset - self.line_starts[row - 1] + 1
+
+    def spot(self, offset: int) -> tuple[str, int, int]:
+        """The part of the text (empty where it has none), and row and column in it as people count them."""
+        return "", *self.row_column(offset)
+
+    def row_words(self, row: int) -> str:
+        """A row of the text as a message names it: `line 12`."""
+        return f"line {row}"

@@ -118,7 +118,8 @@ def _sharing(module: Module, expression: Expression, owners: dict[int, Expressio
             sharers.setdefault(module.text(owner.node), owner)
     if not sharers:
         return
-    names = [f"{name} (line {owner.node.lineno})" for name, owner in sharers.items()][:_MOST_SHARERS]
+    rows = {name: module.source.row_words(owner.node.lineno) for name, owner in sharers.items()}
+    names = [f"{name} ({row})" for name, row in rows.items()][:_MOST_SHARERS]
     others = [*expression.storage, *(group for owner in sharers.values() for group in owner.storage)]
     verb = "shares" if len(set(others)) == 1 else "may share"
     yield f"{verb} storage with {', '.join(names)}{' and others' * (len(sharers) > _MOST_SHARERS)}"

@@ -4,6 +4,7 @@ import difflib
 import logging
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from gradvet.analysis import Analysis
 from gradvet.finding import Applicability, Fix
@@ -32,16 +33,32 @@ def fix_all(analysis: Analysis, analyze: Callable[[Source], Analysis]) -> str:
     return fixed(analysis, analyze).analysis.source.text
 
 
+def fix_all_edits(
+    analysis: Analysis,
+    analyze: Callable[[Source], Analysis],
+    allowed: Collection[Applicability] = SAFE_ONLY,
+    rule: str | None = None,
+) -> list[Edit]:
+    """The edits of every safe fix together, or of the allowed ones of one rule; each within one text."""
+    before, after = analysis.source, fixed(analysis, analyze, allowed, rule).analysis.source
+    return [
+        Edit(Span(old.start + edit.span.start, old.start + edit.span.end), edit.text)
+        for old, new in zip(before.texts, after.texts)
+        for edit in changes(before[old], after[new])
+    ]
+
+
 def fixed(
     analysis: Analysis,
     analyze: Callable[[Source], Analysis],
     allowed: Collection[Applicability] = SAFE_ONLY,
+    rule: str | None = None,
 ) -> Fixed:
-    """Apply the best allowed fix of every diagnostic. A fix that breaks the syntax is left out."""
+    """Apply the best allowed fix of every diagnostic, or of those of a rule. What breaks the syntax is left out."""
     count = 0
     for _ in range(ROUNDS):
         source = analysis.source
-        fixes = _disjoint(analysis, allowed)
+        fixes = _disjoint(analysis, allowed, rule)
         after = _after(source, fixes)
         if len(after.problems) > len(analysis.problems):
             log.error("fixes broke the syntax of %s; they are left out", source.path)
@@ -67,10 +84,10 @@ def fix_edits(analysis: Analysis, fix: Fix) -> Sequence[Edit]:
 
 def changes(before: str, after: str) -> list[Edit]:
     """The smallest runs of whole lines that turn one text into the other, as disjoint edits."""
+    if before == after:
+        return []
     old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
-    starts = [0]
-    for line in old:
-        starts.append(starts[-1] + len(line))
+    starts = list(accumulate(map(len, old), initial=0))
     matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
     return [
         Edit(Span(starts[a], starts[b]), "".join(new[c:d]))
@@ -81,7 +98,7 @@ def changes(before: str, after: str) -> list[Edit]:
 
 def _after(source: Source, fixes: Sequence[Sequence[Edit]]) -> Module:
     edits = [edit for edits in fixes for edit in edits]
-    return parse(Source(source.path, apply(source.text, edits)))
+    return parse(source.edited(edits))
 
 
 def _harmless(analysis: Analysis, fixes: Sequence[Sequence[Edit]]) -> list[Sequence[Edit]]:
@@ -93,11 +110,15 @@ def _harmless(analysis: Analysis, fixes: Sequence[Sequence[Edit]]) -> list[Seque
     return kept
 
 
-def _disjoint(analysis: Analysis, allowed: Collection[Applicability]) -> list[Sequence[Edit]]:
+def _disjoint(
+    analysis: Analysis, allowed: Collection[Applicability], rule: str | None
+) -> list[Sequence[Edit]]:
     """The edits of each diagnostic's best allowed fix, as far as they do not meet those taken before."""
     fixes: list[Sequence[Edit]] = []
     taken: list[Edit] = []
     for diagnostic in analysis.diagnostics:
+        if rule not in (None, diagnostic.rule.name):
+            continue
         fix = min((fix for fix in diagnostic.fixes if fix.applicability in allowed), key=_rank, default=None)
         # the same edit twice is one edit: two fixes may both need one import
         edits = [] if fix is None else [edit for edit in fix_edits(analysis, fix) if edit not in taken]

@@ -10,7 +10,7 @@ from gradvet.autograd.facts import ExpressionState
 from gradvet.text import Source, Span
 from gradvet.views.page import rule_url, summary
 from gradvet.views.sharing import sharers
-from gradvet.views.words import code, placed, state_words
+from gradvet.views.words import code, placed, row_words, state_words
 
 _LINE = "\n\n---\n\n"
 MOST_NAMES = 4
@@ -79,7 +79,7 @@ def _diagnostic(source: Source, diagnostic: Diagnostic) -> str:
 
 
 def _note(source: Source, note: RelatedPlace) -> str:
-    text = placed(note.text, source.row_column(note.span.start)[0] if note.span else None)
+    text = placed(note.text, row_words(source, note.span))
     return f"*{note.label}* {text}" if note.label else f"← {text}"
 
 
@@ -93,12 +93,16 @@ def _expression(analysis: Analysis, node: ast.AST, state: ExpressionState) -> st
 def _about(analysis: Analysis, node: ast.AST, state: ExpressionState) -> Iterator[str]:
     """Who shares its storage, who saved it, where its gradient goes: a line each, where there is something to say."""
     if isinstance(node, ast.expr) and (others := sharers(analysis, node, state)):
-        names = [f"{code(other.name)} (line {other.node.lineno})" for other in others[:MOST_NAMES]]
+        names = [
+            f"{code(other.name)} ({analysis.source.row_words(other.node.lineno)})"
+            for other in others[:MOST_NAMES]
+        ]
         yield f"*shares storage with* {', '.join(names)}"
     savers = [s for s in state.saved_by if isinstance(s, ast.expr) and analysis.module.holds(s)]
     if savers:
         names = [
-            f"{code(analysis.module.text(saver))} (line {saver.lineno})" for saver in savers[:MOST_NAMES]
+            f"{code(analysis.module.text(saver))} ({analysis.source.row_words(saver.lineno)})"
+            for saver in savers[:MOST_NAMES]
         ]
         yield f"*saved for backward by* {', '.join(names)}: do not change it in place before the backward"
     if state.reaches and state.requires_grad == "yes" and state.is_leaf == "no":
@@ -112,7 +116,7 @@ def _cut(analysis: Analysis, cut: Cut) -> str:
     """What stopped a gradient, and where."""
     text = "grad mode is off" if cut.kind == "no_grad" else f"cut by {code(cut.name)}"
     row = getattr(cut.node, "lineno", None) if analysis.module.holds(cut.node) else None
-    return placed(text, row)
+    return placed(text, None if row is None else analysis.source.row_words(row))
 
 
 def _reasons(analysis: Analysis, state: ExpressionState) -> Iterator[str]:
@@ -120,4 +124,6 @@ def _reasons(analysis: Analysis, state: ExpressionState) -> Iterator[str]:
         yield ""
     for text, node in state.reasons:
         where = analysis.elsewhere(node)
-        yield f"- {placed(text, getattr(node, 'lineno', None)) if where is None else f'{text} ({where})'}"
+        if where is None and node is not None and hasattr(node, "lineno"):
+            where = analysis.source.row_words(node.lineno)
+        yield f"- {placed(text, where)}"

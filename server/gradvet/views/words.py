@@ -1,5 +1,7 @@
 """How states and notes are said to people: torch's own words, one line each."""
 
+from gradvet.text import Source, Span
+
 _SAID = {
     "requires_grad=YES": "requires grad",
     "requires_grad=NO": "does not require grad",
@@ -26,9 +28,14 @@ def labelled(label: str, text: str) -> str:
     return f"{label}: {text}" if label else f"← {text}"
 
 
-def placed(text: str, row: int | None) -> str:
-    """The text with its line, unless it names that line already."""
-    return text if row is None or f"line {row}" in text else f"{text} (line {row})"
+def placed(text: str, where: str | None) -> str:
+    """The text with its line, as the source names it, unless it names that line already."""
+    return text if where is None or where in text else f"{text} ({where})"
+
+
+def row_words(source: Source, span: Span | None) -> str | None:
+    """The line on which a span begins, as a message names it."""
+    return None if span is None else source.row_words(source.row_column(span.start)[0])
 
 
 def code(text: str, width: int = 60) -> str:
