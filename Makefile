@@ -7,7 +7,7 @@ PYTHON := $(shell for python in python3 python3.14 python3.13 python3.12 python3
 	"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null && echo "$$python" && break; done)
 
 .DELETE_ON_ERROR:
-.PHONY: run test check lint types contracts tests fuzz client docs wild mutate clean
+.PHONY: run test check lint types contracts tests fuzz client docs wild mutate vsix vscode editors pictures clean
 
 # How many random programs `make fuzz` runs, and the seed of the first.
 N := 1000
@@ -51,8 +51,25 @@ wild: $(VENV)/installed
 mutate: $(VENV)/installed
 	$(BIN)/python -m tools.mutate
 
+# The extension's packages, one for each platform, into dist/.
+vsix: $(VENV)/installed node_modules/installed
+	npm run --silent check
+	$(BIN)/python -m tools.vsix
+
+# Into the VS Code of this machine, with a package for just this machine.
+vscode: $(VENV)/installed node_modules/installed
+	$(BIN)/python -m tools.vsix.install
+
+# The editors that the tests drive, into .cache/editors; `make tests` does it too.
+editors: $(VENV)/installed node_modules/installed
+	$(BIN)/python -m tools.editors
+
+# What the README and the walkthrough show of VS Code.
+pictures: $(VENV)/ready node_modules/installed
+	$(BIN)/python -m tools.pictures
+
 clean:
-	rm -rf $(VENV) node_modules client/out dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) node_modules client/out dist .cache .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
 	find server tests tools examples -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:
@@ -74,7 +91,7 @@ node_modules/installed: package.json package-lock.json
 	@command -v npm >/dev/null || { \
 		echo "The editor extension needs Node 20 or newer, with npm; npm was not found."; \
 		echo "On Debian and Ubuntu: sudo apt install nodejs npm"; exit 1; }
-	npm ci --no-audit --no-fund
+	npm ci --ignore-scripts --no-audit --no-fund
 	@touch $@
 
 client/out/extension.js: node_modules/installed client/tsconfig.json $(wildcard client/src/*.ts)

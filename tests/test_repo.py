@@ -1,6 +1,7 @@
 """What holds for the repository as a whole."""
 
 import importlib.util
+import json
 import re
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from gradvet.rules import all_rules
 
 ROOT = Path(__file__).parent.parent
 RULES = ROOT / "server" / "gradvet" / "rules"
-NOT_OURS = {".git", ".venv", "node_modules", "out", "dist", "__pycache__"}
+NOT_OURS = {".git", ".cache", ".venv", "node_modules", "out", "dist", "__pycache__"}
 
 
 def files() -> Iterator[Path]:
@@ -118,3 +119,18 @@ def test_versions_agree() -> None:
 def test_nothing_that_tests_need_is_missing(module: str) -> None:
     """No test of ours may be skipped for lack of a dependency."""
     assert importlib.util.find_spec(module) is not None
+
+
+def test_the_client_speaks_each_of_its_languages_wholly() -> None:
+    """Every text of the manifest and of the client has its Chinese one, and none is left over."""
+    texts = [
+        json.loads((ROOT / f"package.nls{part}.json").read_text(encoding="utf-8")) for part in ("", ".zh-cn")
+    ]
+    used = set(re.findall(r'"%([\w.]+)%"', (ROOT / "package.json").read_text(encoding="utf-8")))
+    assert used == texts[0].keys() == texts[1].keys()
+    client = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "client" / "src").glob("*.ts"))
+    said = set(re.findall(r'l10n\.t\(\s*"((?:[^"\\]|\\.)+)"', client))
+    bundle = json.loads((ROOT / "l10n" / "bundle.l10n.zh-cn.json").read_text(encoding="utf-8"))
+    assert said == bundle.keys()
+    for text, translated in bundle.items():
+        assert re.findall(r"\{\d\}", text) == re.findall(r"\{\d\}", translated)

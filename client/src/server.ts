@@ -1,27 +1,26 @@
 /** Starting, stopping and restarting the language server, one after the other. */
 
-import { execFile } from "node:child_process";
 import * as vscode from "vscode";
-import { LanguageClient, LanguageClientOptions } from "vscode-languageclient/node";
-import { chooseInterpreter, findInterpreter, setting } from "./interpreter";
+import { LanguageClient, MessageType, ShowMessageNotification, State } from "vscode-languageclient/node";
+import { Crashes } from "./crashes";
+import { chooseInterpreter, NoInterpreter } from "./interpreter";
+import { launch } from "./launch";
+import { Button, notify } from "./notify";
+import { options } from "./options";
+import { settings } from "./settings";
+import { Status } from "./status";
 
-interface Command {
-  command: string;
-  args: string[];
-}
+const DOWNLOADS = "https://www.python.org/downloads/";
 
 export class Server {
   private client: LanguageClient | undefined;
   private queue: Promise<void> = Promise.resolve();
   private asked = 0;
 
-  /**
-   * @param log where everything is told
-   * @param cwd a folder without Python files: `python -m` would prefer a `typing.py` of the user's to the real one
-   */
   constructor(
+    private readonly context: vscode.ExtensionContext,
     private readonly log: vscode.LogOutputChannel,
-    private readonly cwd: string,
+    private readonly status: Status,
   ) {}
 
   /** Start anew. Calls wait for each other; of several that wait, only the last does anything. */
@@ -41,90 +40,97 @@ export class Server {
     return this.enqueue(() => this.halt());
   }
 
+  /** Have the server carry out one of its commands; undefined, and word to the user, when it does not run. */
+  async ask<Answer>(command: string, ...args: unknown[]): Promise<Answer | undefined> {
+    await this.queue;
+    if (this.client?.state !== State.Running) {
+      void notify(MessageType.Error, vscode.l10n.t("Gradvet's server is not running."), this.restartButton(), this.logButton());
+      return undefined;
+    }
+    return this.client.sendRequest<Answer>("workspace/executeCommand", { command, arguments: args });
+  }
+
+  /** A position or an address as the protocol writes it. */
+  get convert(): LanguageClient["code2ProtocolConverter"] | undefined {
+    return this.client?.code2ProtocolConverter;
+  }
+
   private enqueue(step: () => Promise<void>): Promise<void> {
-    this.queue = this.queue.then(step).catch((error: unknown) => {
-      this.log.error(String(error));
-      void this.warn("Gradvet's language server could not be started.");
-    });
+    this.queue = this.queue.then(step).catch((error: unknown) => this.failed(error));
     return this.queue;
   }
 
   private async halt(): Promise<void> {
     const client = this.client;
     this.client = undefined;
+    this.status.off();
     // a server that failed to start cannot be stopped; there is nothing left of it to wait for
     await client?.dispose().catch((error: unknown) => this.log.warn(String(error)));
   }
 
   private async start(): Promise<void> {
-    const command = await this.command();
-    if (command === undefined) {
+    const chosen = settings();
+    if (!chosen.enabled) {
+      this.log.info("switched off by the setting gradvet.enabled");
       return;
     }
-    this.log.info(`starting ${command.command} ${command.args.join(" ")}`);
-    const executable = { ...command, options: { cwd: this.cwd } };
-    this.client = new LanguageClient("gradvet", "Gradvet", executable, this.options());
-    await this.client.start();
-    this.log.info("the server is ready");
-  }
-
-  /** The command line, or undefined when there is no Gradvet where the settings point. */
-  private async command(): Promise<Command | undefined> {
-    const executable = setting("path");
-    if (executable !== "") {
-      return { command: executable, args: ["server"] };
-    }
-    const { python, from } = await findInterpreter();
-    this.log.info(`interpreter ${python}, from ${from}`);
-    const problem = await this.missing(python);
-    if (problem === undefined) {
-      return { command: python, args: ["-m", "gradvet", "server"] };
-    }
-    this.log.error(problem);
-    void this.warn(problem);
-    return undefined;
-  }
-
-  /** What is wrong with the interpreter, in one sentence, or undefined when Gradvet can run in it. */
-  private missing(python: string): Promise<string | undefined> {
-    const find = "import importlib.util as u, sys; sys.exit(0 if u.find_spec('gradvet') else 3)";
-    return new Promise((resolve) => {
-      execFile(python, ["-c", find], { cwd: this.cwd, timeout: 20_000 }, (error) => {
-        if (error === null) {
-          resolve(undefined);
-        } else if (error.code === 3) {
-          resolve(`Gradvet is not installed in ${python}. Install it there with "pip install gradvet".`);
-        } else {
-          this.log.error(error.message);
-          resolve(`Gradvet cannot run the Python interpreter ${python}.`);
-        }
-      });
+    this.status.starting();
+    const { executable, told } = await launch(this.context, this.log);
+    this.log.info(`starting ${executable.command} ${executable.args?.join(" ") ?? ""}`);
+    let started = false;
+    const crashes = new Crashes(
+      () => this.status.starting(),
+      () => started && this.crashing(),
+    );
+    const client = new LanguageClient("gradvet", "Gradvet", executable, options(chosen, this.log, crashes));
+    this.client = client;
+    client.onNotification(ShowMessageNotification.type, ({ type, message }) => {
+      this.log.info(message);
+      void notify(type, message, this.logButton());
     });
+    client.onDidChangeState(({ newState }) => {
+      if (newState === State.Running && this.client === client) {
+        this.log.info("the server is ready");
+        this.status.ready(told);
+      }
+    });
+    await client.start();
+    started = true;
   }
 
-  private options(): LanguageClientOptions {
-    const settings = vscode.workspace.getConfiguration("gradvet");
-    return {
-      documentSelector: [
-        { language: "python", scheme: "file" },
-        { language: "python", scheme: "untitled" },
-        { language: "python", notebook: "jupyter-notebook" },
-        { language: "python", notebook: "interactive" },
-      ],
-      initializationOptions: { select: settings.get("select"), ignore: settings.get("ignore") },
-      outputChannel: this.log,
-      traceOutputChannel: this.log,
-    };
-  }
-
-  private async warn(message: string): Promise<void> {
-    const choose = "Choose Interpreter";
-    const show = "Show Log";
-    const answer = await vscode.window.showWarningMessage(message, choose, show);
-    if (answer === choose) {
-      await chooseInterpreter();
-    } else if (answer === show) {
-      this.log.show();
+  private failed(error: unknown): void {
+    this.client = undefined;
+    const message = error instanceof Error ? error.message : String(error);
+    this.log.error(message);
+    this.status.broken(message);
+    if (error instanceof NoInterpreter) {
+      const choose = { title: vscode.l10n.t("Choose Interpreter"), press: chooseInterpreter };
+      const get = {
+        title: vscode.l10n.t("Get Python"),
+        press: () => vscode.env.openExternal(vscode.Uri.parse(DOWNLOADS)),
+      };
+      void notify(MessageType.Error, message, choose, get, this.logButton());
+    } else {
+      void notify(
+        MessageType.Error,
+        vscode.l10n.t("Gradvet's server could not be started."),
+        this.restartButton(),
+        this.logButton(),
+      );
     }
+  }
+
+  private crashing(): void {
+    const message = vscode.l10n.t("Gradvet's server keeps ending by itself, and is not started again.");
+    this.status.broken(message);
+    void notify(MessageType.Error, message, this.restartButton(), this.logButton());
+  }
+
+  private restartButton(): Button {
+    return { title: vscode.l10n.t("Restart"), press: () => this.restart() };
+  }
+
+  private logButton(): Button {
+    return { title: vscode.l10n.t("Show Log"), press: () => this.log.show() };
   }
 }

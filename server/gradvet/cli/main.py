@@ -1,6 +1,7 @@
 """The arguments, and what each command does. Imports no more than the command needs."""
 
 import argparse
+import logging
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -104,6 +105,7 @@ def _run(options: argparse.Namespace, serve: Callable[[], None]) -> int:
 
             return list_rules()
         case _:
+            logging.getLogger("gradvet").setLevel(options.log_level.upper())
             serve()
             return 0
 
@@ -152,6 +154,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     server.add_argument(
         "--stdio", action="store_true", help="the only way there is; accepted since some editors add it"
+    )
+    server.add_argument(
+        "--log-level",
+        choices=("error", "warning", "info", "debug"),
+        default="warning",
+        help="what is written to the standard error output, which editors keep as a log; default: warning",
     )
     return parser
 

@@ -10,6 +10,7 @@ from gradvet.finding import Applicability
 from gradvet.lsp import proto
 from gradvet.lsp.documents import Notebook
 from gradvet.lsp.session import Known, Session
+from gradvet.syntax.rewrite import CannotRewriteError
 from gradvet.text import Edit, Span
 from gradvet.views import FIX_RULE, IGNORE, PAGE, Action, actions, fix_all_edits, rule_actions
 
@@ -96,8 +97,14 @@ async def resolved(session: Session, code_action: lsp.CodeAction) -> lsp.CodeAct
 
 async def _workspace_edit(session: Session, known: Known, action: Action | None) -> lsp.WorkspaceEdit | None:
     """The edit of an action, or of all safe fixes; in a thread, as it may import libcst or analyse anew."""
-    edits = await session.work(_edits, session, known, action)
     can = session.abilities
+    try:
+        edits = await session.work(_edits, session, known, action)
+    except CannotRewriteError as error:
+        if can.lazy_edits:  # the user has chosen it, and waits
+            message = f"Gradvet: {error}"
+            session.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Error, message))
+        return None
     snippet = " ${1:why}" if can.snippets and action is not None and action.kind == IGNORE else ""
     return proto.to_workspace_edit(known.place, edits, versioned=can.versioned_edits, snippet=snippet)
 

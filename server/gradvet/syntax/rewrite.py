@@ -6,6 +6,7 @@ LibCST takes long to import, so it is imported only when such an edit is asked f
 import ast
 import difflib
 import itertools
+import platform
 import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -15,12 +16,17 @@ from gradvet.syntax.parse import Module
 from gradvet.syntax.place import first_row
 from gradvet.text import Edit, Source, Span, apply
 
-__all__ = ["add_decorator", "add_import", "block_instead", "torch_name", "wrap_in_with"]
+__all__ = ["CannotRewriteError", "add_decorator", "add_import", "block_instead", "torch_name", "wrap_in_with"]
 
 if TYPE_CHECKING:
     import libcst as cst
 
     Change = Callable[[cst.Module, list[cst.CSTNode]], cst.Module]
+
+
+class CannotRewriteError(Exception):
+    """An edit needs LibCST, which is not there, or not for this Python; the message is for the user."""
+
 
 _SPACES = re.compile(r"[ \t]*")
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
@@ -128,8 +134,15 @@ def _rewritten(
     module: Module, rows: tuple[int, int], nodes: Sequence[ast.stmt], change: "Change"
 ) -> list[Edit]:
     """The edits that a change of some whole lines comes to. It gets their tree and the nodes in it."""
-    import libcst as cst
-    from libcst.metadata import MetadataWrapper, PositionProvider
+    try:
+        import libcst as cst
+        import libcst.native  # type: ignore[import-not-found]  # compiled, for each Python its own
+        from libcst.metadata import MetadataWrapper, PositionProvider
+    except ImportError as error:
+        python = f"{platform.python_implementation()} {platform.python_version()}"
+        raise CannotRewriteError(
+            f"this fix moves statements, which takes LibCST, and that is not there for {python} on this system"
+        ) from error
 
     source = module.source
     ends = [*source.line_starts, len(source.text)]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from gradvet.analysis import Analysis, Diagnostic
 from gradvet.finding import Applicability, Fix
 from gradvet.text import Edit, Source, Span
-from gradvet.views.fixall import SAFE_ONLY, fix_all_edits, fix_edits
+from gradvet.views.fixall import SAFE_ONLY, asked_edits, fix_all_edits
 from gradvet.views.ignore import ignore_edit, ignore_file_edit
 
 _EVERY = frozenset(Applicability)
@@ -33,12 +33,13 @@ class Action:
     ) -> Sequence[Edit]:
         """The edits, made only now; none when the action cannot be done here.
 
-        Fixing all of a rule takes several rounds, for which `analyze` is needed.
+        Fixing all of a rule takes several rounds, for which `analyze` is needed. `CannotRewriteError` when it
+        takes something that is not installed.
         """
         rule = self.diagnostic.rule
         match self.kind:
             case "fix" if self.fix is not None:
-                return fix_edits(analysis, self.fix)
+                return asked_edits(analysis, self.fix)
             case "fix-rule" if analyze is not None:
                 allowed = SAFE_ONLY if self.key.endswith("safe") else _EVERY
                 return fix_all_edits(analysis, analyze, allowed, rule.name)

@@ -9,6 +9,7 @@ from itertools import accumulate
 from gradvet.analysis import Analysis
 from gradvet.finding import Applicability, Fix
 from gradvet.syntax.parse import Module, parse
+from gradvet.syntax.rewrite import CannotRewriteError
 from gradvet.text import Edit, Source, Span, apply
 
 log = logging.getLogger(__name__)
@@ -74,8 +75,19 @@ def fixed(
 def fix_edits(analysis: Analysis, fix: Fix) -> Sequence[Edit]:
     """The edits of a fix; none when it fails, as one bad fix must not take its neighbours along."""
     try:
+        return asked_edits(analysis, fix)
+    except CannotRewriteError as error:
+        log.warning("%s (%s)", error, fix.title)
+        return ()
+
+
+def asked_edits(analysis: Analysis, fix: Fix) -> Sequence[Edit]:
+    """The same for a fix that somebody asked for: `CannotRewriteError` tells them why it cannot be had."""
+    try:
         edits = analysis.edits(fix)
         apply(analysis.source.text, edits)  # raises where edits meet
+    except CannotRewriteError:
+        raise
     except Exception:
         log.exception("the fix %r failed on %s", fix.title, analysis.source.path)
         return ()

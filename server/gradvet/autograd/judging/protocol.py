@@ -47,7 +47,9 @@ READY, UNSCALED, STEPPED = 1, 2, 4
 SCALER = "a GradScaler"
 SCHEDULER = "a learning rate scheduler"
 _NAMED = re.compile(r"(?:^|_)(?:opt|optim|optimi[sz]er)s?(?:_|\d|$)", re.IGNORECASE)
-_CLEARING = re.compile(r"(zero|clear|reset|free|empty)_?.*grad|grad.*_(zero|clear|reset|free|none)", re.IGNORECASE)
+_CLEARING = re.compile(
+    r"(zero|clear|reset|free|empty)_?.*grad|grad.*_(zero|clear|reset|free|none)", re.IGNORECASE
+)
 Place = tuple[ast.AST, tuple[ast.AST, ...]]
 
 
@@ -295,9 +297,10 @@ class Protocol:
                     owns = content.owns if type(content) is Optimizer else frozenset[int]()
                     if clears:
                         self._forget(owns | {ref.address}, node)
-                elif type(content) is Opaque or (type(content) is Tensor and content.requires_grad & YES):
-                    if not gives_loss:
-                        self._unseen_backward()
+                elif not gives_loss and (
+                    type(content) is Opaque or (type(content) is Tensor and content.requires_grad & YES)
+                ):
+                    self._unseen_backward()
 
     def _unseen_backward(self) -> None:
         for optimizer, owns in self.optimizers.items():
@@ -552,9 +555,7 @@ class Protocol:
         self.told |= {backward.node, site.node}
         repeated = any(loop.node is not None for loop in site.loops)
         self.machine.emit(
-            GradientNotCleared(
-                backward.node, backward.calls, site.node, step.manual, repeated, step.known
-            )
+            GradientNotCleared(backward.node, backward.calls, site.node, step.manual, repeated, step.known)
         )
 
     def _last_before(self, numbers: list[int], step: Site) -> tuple[ast.AST, tuple[ast.AST, ...]]:

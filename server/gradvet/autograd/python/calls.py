@@ -251,9 +251,7 @@ def call_function(
         return unknown_call(m, call, f"the result of `{name}`, which was called too deep")
     if m.alone and len(m.frames) > 1 and _tells_nothing(m, function, call):
         clears = not m.info(node).attributes.isdisjoint(("grad", "zero_grad"))
-        return unknown_call(
-            m, call, f"the result of `{name}`, called with nothing known", clears=clears
-        )
+        return unknown_call(m, call, f"the result of `{name}`, called with nothing known", clears=clears)
     m.runs[node] = runs + 1
     if m.wrapped:
         m.unseen(node, "a function transform, which computes on tensors of its own")
