@@ -20,7 +20,7 @@ RETURNS = {"tensor", "tuple", "list", "dict", "number", "bool", "none", "ndarray
 DTYPES = {"float", "int", "bool", "complex", "promote", "maybe"}
 OUT = {"at", "dtype", "fn", "grad", "inner", "leaf", "many", "of", "same", "share", "view", "zero"}
 OP = {
-    "fields", "forms", "grad_from", "leaf_ok", "mutates", "needs_grad", "no_backward", "no_grad_inside", "out", "params",
+    "fields", "flat", "forms", "grad_from", "leaf_ok", "mutates", "needs_grad", "no_backward", "no_grad_inside", "out", "params",
     "property", "raises_on_grad", "ret", "saves", "saves_hidden", "twice", "when",
 }  # fmt: skip
 SAMPLE, SEED = 150, 20

@@ -96,6 +96,9 @@ def fold_record(seen: Sequence[Seen]) -> Record:
         word = {ALWAYS: "raises", NEVER: "fine", MAYBE: MAYBE}[answer(twice)]
         if word != ("raises" if record.get("saves") else "fine"):
             record["twice"] = word
+    flat = [s.flat for s in seen if s.flat is not None]
+    if flat and all(flat) and not record.keys().isdisjoint({"saves", "saves_hidden", "twice"}):
+        record["flat"] = True  # where nothing is kept it goes without saying
     return record
 
 

@@ -57,14 +57,16 @@ def rule(path: str, seen: Iterable[tuple[str, dict[str, dict[str, str]]]]) -> st
     """One word for how an output's kind follows from the inputs, or `maybe`."""
     firsts: set[str] = set()
     by: dict[str, set[str]] = {}
+    alike = True
     for first, scenarios in seen:
         firsts.add(first)
+        alike = alike and scenarios.get("plain", {}).get(path, first) == first
         for word, kinds in scenarios.items():
             if path in kinds:
                 by.setdefault(word, set()).add(kinds[path])
     plain, as_int = by.get("plain", set()), by.get("int", set())
     if len(plain) != 1:
-        return "same" if firsts and plain == firsts - {""} else "maybe"
+        return "same" if firsts and alike else "maybe"
     (word,) = plain
     mixed = by.get("mixed", set())
     if word != "float":

@@ -40,6 +40,7 @@ def probe_backward(case: Case, seen: Seen, grads: Collection[str], alone: list[s
         if roots and attempt(lambda: backward(again)) is None:
             error = attempt(lambda: backward(again))
             seen.twice = FREED in str(error) if isinstance(error, Exception) else False
+        seen.flat = _is_flat(run(case, grads), roots)
 
 
 def _roots(case: Case, grads: Collection[str], count: int) -> list[int]:
@@ -91,6 +92,16 @@ def _notices(
     increment_version(operand(done))
     error = attempt(lambda: backward(_some(done, roots)))
     return isinstance(error, Exception) and MODIFIED in str(error)
+
+
+def _is_flat(done: Run, roots: list[int]) -> bool | None:
+    outs = [t for _, t in _some(done, roots) if t.requires_grad and t.layout is torch.strided]
+    leaves = [leaf for t in outs for leaf in _leaves(t)]
+    weights = [torch.ones_like(t.detach()) for t in outs]
+    taken = attempt(lambda: torch.autograd.grad(outs, leaves, weights, create_graph=True, allow_unused=True))
+    if isinstance(taken, Exception) or not leaves:
+        return None
+    return not any(g is not None and g.requires_grad for g in taken)
 
 
 def zero_gradients(case: Case, seen: Seen, grads: Collection[str]) -> None:

@@ -46,6 +46,7 @@ class Seen:
     hidden: bool = False  # whether something neither given nor returned is kept for backward
     probed: bool = False  # whether saved operands could be looked for
     twice: bool | None = None  # whether a second backward raises
+    flat: bool | None = None  # whether no gradient of it has a graph, though every input requires grad
     no_grad_inside: bool = False
     leaf_ok: bool = False  # edits a leaf that requires grad without an error
     needs_grad: bool = False  # raises when no input requires grad

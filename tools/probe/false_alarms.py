@@ -18,6 +18,9 @@ SILENT_FAULTS = frozenset({
 })  # fmt: skip
 """Rules whose errors are faults that torch keeps silent about, so that a clean run disproves nothing."""
 
+_AGAIN = frozenset({"backward-twice"})
+"""Rules that may speak of the second round of a loop."""
+
 _SWALLOWING = ("suppress", "raises")
 
 
@@ -63,11 +66,26 @@ def _came_by(module: Module, span: Span | None, observation: Observation) -> boo
 
 
 def _ran(analysis: Analysis, found: Diagnostic, observation: Observation) -> bool:
-    """Whether a place was run where nothing could have swallowed what it raised."""
+    """Whether a place was run where nothing could have swallowed what it raised.
+
+    What may be told of the second round of a loop needs to have been run twice.
+    """
+    inside = any(isinstance(node, (ast.For, ast.While)) for node in _around(analysis, found))
+    times = 2 if inside and found.rule.name in _AGAIN else 1
     return any(
-        place(node) in observation.seen and not _swallowed(analysis.module, node)
+        (seen := observation.seen.get(place(node))) is not None
+        and seen.visits >= times
+        and not _swallowed(analysis.module, node)
         for node in _expressions(analysis.module, found)
     )
+
+
+def _around(analysis: Analysis, found: Diagnostic) -> Iterator[ast.AST]:
+    """What stands around a finding, from the inside out."""
+    node: ast.AST | None = next(_expressions(analysis.module, found), None)
+    while node in analysis.module.parents:
+        node = analysis.module.parents[node]
+        yield node
 
 
 def _expressions(module: Module, found: Diagnostic) -> Iterator[ast.expr]:

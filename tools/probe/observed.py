@@ -40,10 +40,11 @@ class State(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """All that one expression held over the run: states of tensors, and the types of other values."""
+    """All that one expression held over the run: states of tensors, the types of other values, and how often."""
 
     states: frozenset[State]
     others: frozenset[str]
+    visits: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,7 @@ class Observation:
                     "range": list(place),
                     "states": [state._asdict() for state in sorted(seen.states, key=str)],
                     "others": sorted(seen.others),
+                    "visits": seen.visits,
                 }
                 for place, seen in sorted(self.seen.items())
             ],
@@ -96,7 +98,7 @@ class Observation:
         """The observation that `to_json` made this of."""
         seen = {
             Range(*row["range"]): Seen(
-                frozenset(State(**state) for state in row["states"]), frozenset(row["others"])
+                frozenset(State(**state) for state in row["states"]), frozenset(row["others"]), row["visits"]
             )
             for row in data["expressions"]
         }

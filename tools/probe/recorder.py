@@ -19,11 +19,13 @@ class Recorder:
         self._places = places
         self._states: list[set[State]] = [set() for _ in places]
         self._others: list[set[str]] = [set() for _ in places]
+        self._visits = [0] * len(places)
 
     def see(self, number: int, value: T) -> T:
         """Note what a value holds right now, and hand it on; what a compiler traces with is no tensor of the program."""
         if isinstance(value, FakeTensor):
             return value
+        self._visits[number] += 1
         if isinstance(value, torch.Tensor):
             self._states[number].add(snapshot(value))
         else:
@@ -33,8 +35,10 @@ class Recorder:
     def seen(self) -> dict[Range, Seen]:
         """What was noted so far; a program may go on meanwhile in another thread."""
         return {
-            place: Seen(frozenset(tuple(states)), frozenset(tuple(others)))
-            for place, states, others in zip(self._places, self._states, self._others, strict=True)
+            place: Seen(frozenset(tuple(states)), frozenset(tuple(others)), visits)
+            for place, states, others, visits in zip(
+                self._places, self._states, self._others, self._visits, strict=True
+            )
             if states or others
         }
 

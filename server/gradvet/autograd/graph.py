@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 
 from gradvet.autograd.events import Backward, Cut
 from gradvet.autograd.machine import Machine
-from gradvet.autograd.memory.domain import MAYBE, NO, NOTHING, YES, Node, Origin, Tensor
+from gradvet.autograd.memory.domain import MAYBE, NO, NO_FN, NOTHING, YES, Node, Origin, Tensor
 from gradvet.autograd.memory.values import (
     FALSE,
     NONE,
@@ -75,7 +75,7 @@ def add_node(
     before: frozenset[int] = NOTHING,
     *,
     all_known: bool = True,
-    higher: bool = False,
+    higher: int = MAYBE,
 ) -> None:
     """Make the node of an op. `before` are nodes that it follows besides those of its inputs.
 
@@ -194,18 +194,20 @@ def reachable(m: Machine, roots: frozenset[int]) -> dict[int, Node]:
     return found
 
 
-def saves_graph(m: Machine, root: Tensor, target: Value) -> bool:
-    """Whether a gradient of `root` surely has a graph of its own: an op on its way keeps a tensor that requires grad."""
+def gradient_asks(m: Machine, root: Tensor, target: Value) -> int:
+    """Whether a gradient of `root` has a graph of its own: an op on its way keeps a tensor that requires grad."""
     asked, address = m.tensor(target), m.only(target)
     if asked is None or not address:
-        return False
+        return MAYBE
+    if all(node.higher == NO for node in leading_to(reachable(m, root.nodes), [asked]).values()):
+        return NO
     ends = asked.nodes if asked.is_leaf == NO else frozenset({address})
-    way = _on_the_way(reachable(m, root.nodes), sure_nodes(m, root), ends)
-    return any(node.higher for node in way)
+    return YES if any(node.higher == YES for node in surely_between(m, root, ends).values()) else MAYBE
 
 
-def _on_the_way(found: dict[int, Node], start: frozenset[int], ends: frozenset[int]) -> list[Node]:
-    """The nodes by which one surely comes from a start to an end, the end not among them."""
+def surely_between(m: Machine, root: Tensor, ends: frozenset[int]) -> dict[int, Node]:
+    """The nodes by which one surely comes from a root to an end, the end not among them."""
+    found, start = reachable(m, root.nodes), sure_nodes(m, root)
     after: dict[int, list[int]] = {}
     stack, seen = list(start), set(start)
     while stack:
@@ -222,7 +224,7 @@ def _on_the_way(found: dict[int, Node], start: frozenset[int], ends: frozenset[i
             if at not in met:
                 met.add(at)
                 back.append(at)
-    return [found[at] for at in met - ends if at in found]
+    return {at: found[at] for at in met - ends if at in found}
 
 
 def surely_reached(m: Machine, found: dict[int, Node], root: Tensor) -> list[int]:
@@ -521,7 +523,8 @@ def backward(
         surely = len(states) == 1 and state.requires_grad == YES
         for end, comes in ends.items():
             if creates != NO:
-                _gradient_with_graph(m, site, state, end, certain=creates == comes == YES)
+                asks = gradient_asks(m, whole, Ref(end)) if creates == comes == YES else MAYBE
+                _gradient_with_graph(m, site, state, end, asks)
             else:
                 _gradient(m, site, end, certain=surely and comes == YES)
         passed_by(m, site, state.leaves, creates, accumulated=True)
@@ -594,18 +597,19 @@ def _gradient(m: Machine, site: ast.AST, leaf: int, *, certain: bool) -> None:
     )
 
 
-def _gradient_with_graph(m: Machine, site: ast.AST, root: Tensor, leaf: int, *, certain: bool) -> None:
-    """`create_graph=True`: the gradient that a leaf gets has a graph of its own."""
+def _gradient_with_graph(m: Machine, site: ast.AST, root: Tensor, leaf: int, asks: int) -> None:
+    """`create_graph=True`: the gradient that a leaf gets has a graph of its own, if it depends on what asks for one."""
     ref = m.place_part(leaf, "gradient", Tensor(storage=frozenset({leaf})))
     m.store.set((leaf, "grad"), ref)
     m.grads.add(ref.address)
     state = Tensor(
-        requires_grad=YES if certain else MAYBE,
-        is_leaf=NO if certain else MAYBE,
-        grad_fn=frozenset({"*"}) if certain else frozenset({"*", None}),
+        requires_grad=asks,
+        is_leaf={YES: NO, NO: YES}.get(asks, MAYBE),
+        grad_fn={YES: frozenset({"*"}), NO: NO_FN}.get(asks, NO_FN | {"*"}),
         storage=frozenset({ref.address}),
-        nodes=root.nodes,
-        leaves=root.leaves,
+        nodes=root.nodes if asks & YES else NOTHING,
+        leaves=root.leaves if asks & YES else NOTHING,
+        view=MAYBE,
         origin=Origin(site, "backward(create_graph=True)"),
     )
     m.store.set(ref.address, state)

@@ -26,6 +26,7 @@ from gradvet.autograd.memory.values import (
     Union,
     Unknown,
     Value,
+    absent,
     atoms,
     join_cells,
     refs,
@@ -167,7 +168,7 @@ class Machine:
     def __init__(self, tree: ast.Module) -> None:  # noqa: PLR0915  the whole state of a run
         """Nothing has run yet; grad mode is on."""
         self.main = tree
-        self.store = Store(join_cells)
+        self.store = Store(join_cells, absent)
         self.cells = self.store.cells
         self.frames: list[Frame] = []
         self.loops: list[Loop] = []
@@ -204,6 +205,8 @@ class Machine:
         self.module_mode = self.global_scope = 0
         self.setters: dict[int, ast.AST] = {}
         self.hooks = Hooks()
+        self.deriving: Any = None  # what notes the ops of a function whose derivative is taken
+        self.transformed = 0  # how many transforms of functions are around
         self.wrapped = 0  # how many transforms are around that make tensors of their own
         self.batched = 0  # how many vmaps are around: what they hand in tells of no view
         self.mode_nodes: list[ast.AST] = []

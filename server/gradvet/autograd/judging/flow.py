@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from gradvet.autograd.graph import held_tensors, reachable
-from gradvet.autograd.library.operations import Inputs, Operand
+from gradvet.autograd.library.kept import Inputs, Operand
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import YES, Tensor
 from gradvet.autograd.memory.values import Const, Optimizer, Ref, Value

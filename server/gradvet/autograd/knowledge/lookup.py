@@ -205,6 +205,7 @@ def _op(name: str, record: Record, params: tuple[str, ...] = ()) -> Op:
         saves_out=_saved(saves.get("out", {}), grad_from),
         saves_hidden=record.get("saves_hidden", "never"),
         twice=record.get("twice", "raises" if saves else "fine"),
+        flat=record.get("flat", False),
         no_grad_inside=record.get("no_grad_inside", False),
         property=record.get("property", False),
         forms={form: _op(name, value, params) for form, value in record.get("forms", {}).items()},

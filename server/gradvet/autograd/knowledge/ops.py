@@ -50,6 +50,9 @@ class Op(NamedTuple):
     saves_out: tuple[Saved, ...]
     saves_hidden: Answer  # keeps what was neither given nor returned
     twice: str  # raises, fine or maybe: a second backward without retain_graph
+    flat: (
+        bool  # no gradient through it has a graph of its own, whatever it keeps: of a sum, a clamp, a gather
+    )
     no_grad_inside: bool
     property: bool
     forms: Mapping[str, "Op"]  # the same callable with certain arguments
@@ -61,6 +64,10 @@ class Op(NamedTuple):
             names = self.params[position].lstrip("*").split("|")
             return next((n for n in names if n in self.grad_from), names[0]) if tensor else names[0]
         return self.params[-1][1:] if self.params and self.params[-1].startswith("*") else None
+
+    def out_asks(self, at: str) -> bool:
+        """Whether the output at a place may require grad: the indices of `max(dim)` do not."""
+        return any(out.at == at and out.grad != "never" for out in self.out)
 
     def form(self, given: Mapping[str, str]) -> "Op":
         """The form that these arguments select, or this record itself.
@@ -102,6 +109,7 @@ def joined(op: Op, form: Op) -> Op:
         saves_out=_saves(op.saves_out, form.saves_out),
         saves_hidden=_answer(op.saves_hidden, form.saves_hidden),
         twice=op.twice if op.twice == form.twice else "maybe",
+        flat=op.flat and form.flat,
         no_grad_inside=op.no_grad_inside and form.no_grad_inside,
     )
 

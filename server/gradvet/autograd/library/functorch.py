@@ -4,8 +4,10 @@ from collections.abc import Callable
 
 from gradvet.autograd.graph import held_tensors
 from gradvet.autograd.library import layers
+from gradvet.autograd.library.derivatives import Derivation
 from gradvet.autograd.library.externals import handles
-from gradvet.autograd.library.operations import Inputs, computed, in_mode, made_in, operands_of
+from gradvet.autograd.library.kept import Inputs
+from gradvet.autograd.library.operations import computed, in_mode, made_in, operands_of
 from gradvet.autograd.library.tensors import combined
 from gradvet.autograd.machine import MODE, Machine
 from gradvet.autograd.memory.domain import FLOAT, GRAD, INFERENCE, MAYBE, NO, YES, Origin, Tensor
@@ -19,6 +21,7 @@ from gradvet.autograd.memory.values import (
     External,
     Function,
     Partial,
+    Ref,
     Sequence,
     Tuple,
     Union,
@@ -59,27 +62,44 @@ def _derivative(m: Machine, name: str, call: Call) -> Value:
     short, given = name.removeprefix(_MINE), _options(options)
     asked = _positions(m, given.get("argnums", const(0)))
     forward = {"jacfwd": NO, "hessian": MAYBE}.get(short, YES)
+    there = _leaves_now(m)
     inner = [
-        _mapped(m, arg, call, f"inner {at}", lambda s: _inner(s, forward)) if at in asked else arg
+        _mapped(m, arg, call, f"inner {at}", lambda s: _inner(s, forward) if at in asked else _constant(s))  # noqa: B023
         for at, arg in enumerate(args)
     ]
-    before = m.mode
+    keywords = {word: _mapped(m, v, call, f"inner {word}", _constant) for word, v in call.keywords.items()}
+    before, around = m.mode, m.deriving
+    notes = m.deriving = Derivation(there) if short in ("grad", "grad_and_value") else None
     m.store.set(MODE, GRAD)
-    there = _leaves_now(m)
-    value = _run(m, function, call._replace(args=tuple(inner)))
+    value = _run(m, function, call._replace(args=tuple(inner), keywords=keywords))
     m.store.set(MODE, before)
+    m.deriving = around
     asks = MAYBE if _outer_leaves(m, value, there) else NO
     aux = (
         value.items[1]
         if given.get("has_aux") == TRUE and type(value) is Tuple and len(value.items) > 1
         else None
     )
-    made = tuple(
-        _outside(m, args[at], call, f"derivative {at}", args, asks, derived=True)
-        for at in asked
-        if at < len(args)
+    loss = m.tensor(value.items[0] if type(value) is Tuple and value.items else value)
+    truths = {
+        ref.address: state.requires_grad
+        for at, ref in enumerate(inner)
+        if at in asked and type(ref) is Ref and (state := m.tensor(args[at])) is not None
+    }
+    constants = [*(arg for at, arg in enumerate(args) if at not in asked), *call.keywords.values()]
+    exact = len(truths) == len(asked) and not any(
+        state.requires_grad & YES for constant in constants for _, state in held_tensors(m, constant)
     )
-    result: Value = made[0] if len(made) == 1 else Tuple(made)
+    made = []
+    for at in asked:
+        if at < len(args):
+            known = None
+            if notes is not None and loss is not None and exact:
+                known = notes.asks(m, loss, inner[at], truths)
+            made.append(
+                _outside(m, args[at], call, f"derivative {at}", args, asks, derived=True, known=known)
+            )
+    result: Value = made[0] if len(made) == 1 else Tuple(tuple(made))
     if short == "grad_and_value":
         loss = value.items[0] if aux is not None else value
         plain = _outside(m, loss, call, "value", args, asks)
@@ -100,6 +120,11 @@ def _inner(state: Tensor, asks: int) -> Tensor:
         dtype=FLOAT if asks & YES else state.dtype,
         origin=state.origin,
     )
+
+
+def _constant(state: Tensor) -> Tensor:
+    """What a transform makes of an argument for which no derivative is taken."""
+    return Tensor(dtype=state.dtype, origin=state.origin)
 
 
 def _mapped(m: Machine, value: Value, call: Call, tag: str, change: Callable[[Tensor], Tensor]) -> Value:
@@ -138,8 +163,10 @@ def _run(m: Machine, function: Value, call: Call) -> Value:
     wraps = m.mode != GRAD or any(type(one) is not Function or _reads_tensors(m, one) for one in inner)
     wraps = wraps or any(type(value) is Union and m.tensor(value) is None for value in call.args)
     m.wrapped += wraps
+    m.transformed += 1
     with m.numbered(call.node, _NUMBERED):
         value = call_value(m, function, call)
+    m.transformed -= 1
     m.wrapped -= wraps
     return value
 
@@ -176,16 +203,19 @@ def _outside(
     asks: int = NO,
     *,
     derived: bool = False,
+    known: int | None = None,
 ) -> Value:
     """What comes out of a transform, in the structure of a value: it has a graph when what went in asks for one.
 
-    `asks` is whether something else that went in does. A derivative of what is linear leads nowhere.
+    `asks` is whether something else that went in does. A derivative of what is linear leads nowhere; `known` is
+    whether this one requires grad, when that has been found out.
     """
     operands = [operand for at, v in enumerate(given) for operand in operands_of(m, f"arg{at}", v)]
     asking = [o for o in operands if o.state.requires_grad & YES]
     truth = YES if any(o.state.requires_grad == YES for o in asking) else MAYBE if asking else NO
     truth = YES if YES in (truth, asks) else MAYBE if MAYBE in (truth, asks) else NO
     truth = MAYBE if derived and truth == YES else truth
+    truth = truth if known is None else known
 
     def made(state: Tensor) -> Tensor:
         address = m.address(call.node, f"out of {tag} {state.origin and id(state.origin.node)}")
@@ -220,8 +250,8 @@ def _vjp(m: Machine, name: str, call: Call) -> Value:
     if not call.args:
         return unknown_call(m, call, "a pullback")
     function, *primals = call.args
-    inner = [_mapped(m, arg, call, f"inner {at}", lambda s: _inner(s, YES)) for at, arg in enumerate(primals)]
     there = _leaves_now(m)
+    inner = [_mapped(m, arg, call, f"inner {at}", lambda s: _inner(s, YES)) for at, arg in enumerate(primals)]
     before = m.mode
     m.wrapped += before != GRAD
     m.store.set(MODE, GRAD)

@@ -4,7 +4,8 @@ import ast
 from collections.abc import Callable, Iterable
 
 from gradvet.autograd.graph import AFTER_BACKWARD, held_tensors
-from gradvet.autograd.library.operations import Inputs, Operand, computed, in_mode, tensor_like
+from gradvet.autograd.library.kept import Inputs, Operand
+from gradvet.autograd.library.operations import computed, in_mode, tensor_like
 from gradvet.autograd.machine import MODE, Machine
 from gradvet.autograd.memory.domain import ANY_FN, FLOAT, GRAD, MAYBE, NO, NO_FN, NO_GRAD, YES, Origin, Tensor
 from gradvet.autograd.memory.values import (

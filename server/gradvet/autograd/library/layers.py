@@ -7,9 +7,8 @@ from typing import NamedTuple
 from gradvet.autograd.graph import held_tensors, surely_asks
 from gradvet.autograd.knowledge.lookup import load
 from gradvet.autograd.library import flags, hooks
+from gradvet.autograd.library.kept import Inputs, Operand
 from gradvet.autograd.library.operations import (
-    Inputs,
-    Operand,
     bind,
     carried,
     computed,

@@ -1,8 +1,7 @@
 """The transfer of one measured op: what its outputs hold, given what its inputs hold and the grad mode."""
 
 import ast
-from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from collections.abc import Callable
 
 from gradvet.autograd.graph import (
     add_node,
@@ -16,9 +15,10 @@ from gradvet.autograd.graph import (
     unknown_key,
     version_key,
 )
-from gradvet.autograd.knowledge.lookup import Op, Output, Saved
+from gradvet.autograd.knowledge.lookup import Op, Output
 from gradvet.autograd.knowledge.ops import joined
 from gradvet.autograd.library import forgotten, unrecorded
+from gradvet.autograd.library.kept import Inputs, Operand, Places, saved_by
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import (
     ANY_FN,
@@ -72,27 +72,6 @@ _FLOAT_TYPES = frozenset(
     f"torch.{name}"
     for name in ("float", "double", "half", "float32", "float64", "float16", "bfloat16", "cfloat")
 )
-
-
-class Operand(NamedTuple):
-    """A tensor that goes into an op, joined over what it may be; a `bias` of a module is never saved for backward."""
-
-    parameter: str
-    value: Value
-    state: Tensor
-    bias: bool = False
-
-
-class Inputs(NamedTuple):
-    """The arguments of an op by parameter, its tensors, and what is unknown and may be a tensor too.
-
-    `asking` is whether a gradient might go to something unknown: a device or a dtype has none.
-    """
-
-    arguments: dict[str, Value]
-    operands: tuple[Operand, ...]
-    unknown: tuple[Value, ...]
-    asking: bool = False
 
 
 def bind(m: Machine, site: ast.AST, op: Op, args: tuple[Value, ...], keywords: dict[str, Value]) -> Inputs:
@@ -278,8 +257,6 @@ def mutate(
 
 ALONE = frozenset({"the caller, which is not in this file, leaves grad mode on"})
 Carried = tuple[int, list[Operand]]
-Places = Mapping[str, int]
-"""The addresses of what an op makes, by where each output stands in the result."""
 
 
 def results(
@@ -530,7 +507,7 @@ def computed(
     _from_unknown(m, address, inputs)
     names: frozenset[str | None] = frozenset(fn) or frozenset({ANY_FN})
     unrecorded.used(m, site, op, tuple((o.parameter, o.state) for o in inputs.operands))
-    saved, keeps, higher = _saved(m, places or {"0": address}, op, inputs)
+    saved, keeps, higher = saved_by(m, address, places or {"0": address}, op, inputs, leaves)
     saved |= also_saved
     known = not inputs.unknown
     add_node(
@@ -629,49 +606,6 @@ def changed_storage(m: Machine, storage: int, *, certain: bool) -> None:
     version = version_of(m, storage)
     known = certain and not storage & 1 and version >= 0
     m.store.set(version_key(storage), Const("int", version + 1) if known else Number("int"))
-
-
-def _saved(m: Machine, places: Places, op: Op | None, inputs: Inputs) -> tuple[frozenset[int], int, bool]:
-    """The storages that this op keeps for backward, whether it keeps anything, and surely what requires grad.
-
-    `places` are the storages of its outputs, by their place: `max(dim)` keeps its indices and not its values.
-    """
-    if op is None:
-        return frozenset(), YES, False
-    saved: set[int] = set()
-    higher = False
-    may_ask = [o for o in inputs.operands if o.state.requires_grad & YES]
-    asking = {o.parameter for o in may_ask if o.state.requires_grad == YES}
-    if len(may_ask) == 1 and not inputs.unknown:
-        asking = {may_ask[0].parameter}  # it does, or there is no node
-
-    def holds(entry: Saved) -> bool:
-        return entry.answer == "always" and bool(entry.needs & asking)
-
-    for entry in op.saves_in:
-        if holds(entry):
-            for operand in inputs.operands:
-                named = operand.parameter == entry.operand and not operand.bias
-                if named and len(operand.state.storage) == 1:
-                    saved |= operand.state.storage
-                higher = higher or (named and operand.state.requires_grad == YES)
-    saved |= {places[entry.operand] for entry in op.saves_out if holds(entry) and entry.operand in places}
-    higher = higher or any(holds(entry) for entry in op.saves_out)
-    keeps = YES if saved else _keeps(op, asking, {o.parameter for o in may_ask}, inputs)
-    return frozenset(saved), keeps, higher
-
-
-def _keeps(op: Op, asking: set[str], may_ask: set[str], inputs: Inputs) -> int:
-    """Whether an op keeps anything for backward, by the parameters that surely ask for a gradient and that may.
-
-    What it was seen to keep for the gradients of some it does not keep for those of others.
-    """
-    if op.twice != "raises":
-        return NO if op.twice == "fine" else MAYBE
-    needs = [entry.needs for entry in (*op.saves_in, *op.saves_out)]
-    if not needs or op.saves_hidden != "never" or any(asking & one for one in needs):
-        return YES
-    return MAYBE if inputs.unknown or any(may_ask & one for one in needs) else NO
 
 
 def _view_made(m: Machine, base: Tensor, out: Output) -> int:
@@ -780,9 +714,7 @@ def edit(
         m.judge.written(site, before, [operand.state for operand in others], words)
         m.judge.walks.changed(site, target_value, before, target, words, maker)
         m.judge.overwritten.changed(site, target_value, maker)
-    if before.alias is None or before.alias.kind == "detach":  # the others have version counters of their own
-        for storage in before.storage:
-            changed_storage(m, storage, certain=len(before.storage) == 1)
+    _count_change(m, before)
     asks = [o for o in others if o.state.requires_grad & YES and o.state.dtype != INTEGER]
     if op is not None:
         asks = [o for o in asks if o.parameter in op.grad_from]
@@ -800,7 +732,8 @@ def edit(
     leaves, cuts, assumes = _taken_on(NOTHING if zero else before.leaves, before, asks)
     names: frozenset[str | None] = frozenset(fn) or frozenset({ANY_FN})
     own = Operand(parameter, target_value, before)
-    saved, keeps, higher = _saved(m, _own_places(before, op), op, Inputs({}, (own, *others), ()))
+    inputs = Inputs({}, (own, *others), ())
+    saved, keeps, higher = saved_by(m, address, _own_places(before, op), op, inputs, leaves)
     made_by = [before, *(o.state for o in asks)]
     add_node(m, address, words, site, made_by, saved, keeps, all_known=not unknown, higher=higher)
     if unknown:
@@ -833,6 +766,12 @@ def edit(
         names = frozenset({ANY_FN})  # the view is made again from its base
     m.update(target_value, change)
     _reach_aliases(m, target_value, before, bases, change)
+
+
+def _count_change(m: Machine, state: Tensor) -> None:
+    """A change is counted for each storage that a tensor may have; `.data` and arrays have counters of their own."""
+    for storage in state.storage if counts_with_source(state) else ():
+        changed_storage(m, storage, certain=len(state.storage) == 1)
 
 
 def _taken_on(
@@ -868,9 +807,8 @@ def leaf_behind(m: Machine, state: Tensor) -> Tensor | None:
     """The leaf that requires grad and is this tensor, or the base of which it is a view; None if it may be neither."""
     if state.is_leaf == YES and state.view == NO:
         return state if state.alias is None else None
-    own = _leaf_shared(m, state)
-    if own is not None or state.view != YES or not state.base:
-        return own
+    if state.view != YES or not state.base:
+        return _leaf_shared(m, state)
     bases = [m.cells.get(address) for address in sorted(state.base)]
     leaves = [_leaf_shared(m, base) for base in bases if type(base) is Tensor]
     return leaves[0] if len(leaves) == len(bases) and all(leaf is not None for leaf in leaves) else None

@@ -10,9 +10,9 @@ from gradvet.autograd.graph import backward, held_tensors, unknown_cut
 from gradvet.autograd.knowledge.lookup import Op, load
 from gradvet.autograd.library import flags, forgotten, hooks
 from gradvet.autograd.library.half import half_to_numpy
-from gradvet.autograd.library.operations import Inputs as OpInputs
+from gradvet.autograd.library.kept import Inputs as OpInputs
+from gradvet.autograd.library.kept import Operand
 from gradvet.autograd.library.operations import (
-    Operand,
     asked_by_bases,
     computed,
     edit,
@@ -286,15 +286,18 @@ def _ask_of_views(
     for address, other in tracked_together(m, frozenset({base.address})):
         if address == base.address or not other.is_leaf & YES:
             continue
-        if address in other.leaves:
-            continue  # it was asked by itself
+        changed = any(version_of(m, place) != 0 for place in state.storage | other.storage)
+        if address in other.leaves:  # it was asked by itself
+            if changed and wanted & YES:
+                m.store.set(address, made_again(other))
+            continue
         surely = certain and wanted != MAYBE and other.view == YES == other.is_leaf
         surely = surely and len(other.base) == 1 and not address & 1
         now = other._replace(
             requires_grad=wanted if surely else other.requires_grad | wanted,
             leaves=(NOTHING if surely else other.leaves) | leaves,
         )
-        if any(version_of(m, place) != 0 for place in state.storage | other.storage):
+        if changed:
             now = made_again(now)  # changed since: its grad_fn comes anew from the base
         m.store.set(address, now)
 

@@ -9,10 +9,10 @@ from gradvet.autograd.graph import (
     backward,
     backward_event,
     free,
+    gradient_asks,
     held_tensors,
     leads_to,
     passed_by,
-    saves_graph,
     surely_asks,
     unknown_cut,
 )
@@ -212,12 +212,8 @@ def _autograd_grad(m: Machine, name: str, call: Call) -> Value:
     made = []
     for at in range(count):
         address = m.address(call.node, f"gradient {at}")
-        granted = MAYBE if makes or not (create is None or type(create) is Const) else NO
         target = items[at] if items is not None else inputs
-        if makes and len(states) == 1 and saves_graph(m, states[0], target):
-            granted = YES
-        if not m.mode & GRAD:
-            granted = granted if makes else NO
+        granted = _granted(m, call, states, target)
         if granted & YES:
             add_node(m, address, "grad()", call.node, states, before=nodes)
         elif leaves:
@@ -253,19 +249,31 @@ def _autograd_grad(m: Machine, name: str, call: Call) -> Value:
     return m.new(call.node, Sequence("tuple", None, made[0], nonempty=True), "gradients")
 
 
+def _granted(m: Machine, call: Call, states: list[Tensor], target: Value) -> int:
+    """Whether the gradient for a target requires grad: only with `create_graph`, which turns grad mode on for it."""
+    create = call.argument(4, "create_graph")
+    if not _is_true(create):
+        return NO if create is None or type(create) is Const or not m.mode & GRAD else MAYBE
+    if len(states) != 1:
+        return MAYBE
+    granted = gradient_asks(m, states[0], target)
+    weights = call.argument(2, "grad_outputs")
+    return MAYBE if granted == NO and weights is not None and weights != NONE else granted
+
+
 def _reached(m: Machine, states: list[Tensor], outputs: Value, target: Value) -> int:
     """Whether a gradient of the outputs comes to a target; where it does not, it is None."""
     found = m.tensors(target)
     if m.tensor(target) is None or any(state.assumes for state in states):
         return MAYBE
-    known = NO
+    known = 0
     for state in states:
         for ref, asked in found:
             known |= leads_to(m, state, asked, ref.address)
     if known == MAYBE and len(found) == 1 and items_of(m, outputs) is not None:
         (ref, asked), *_ = found
         return YES if any(leads_to(m, state, asked, ref.address) == YES for state in states) else MAYBE
-    return known
+    return known or NO
 
 
 def _is_true(value: Value | None) -> bool:

@@ -21,8 +21,8 @@ def _is_unrecorded(m: Machine, state: Tensor) -> bool:
 
 def used(m: Machine, site: ast.AST, op: Op | None, operands: tuple[tuple[str, Tensor], ...]) -> None:
     """An op that autograd records has these operands, by parameter."""
-    if m.mode != GRAD:
-        return
+    if m.mode != GRAD or m.transformed:
+        return  # a transform keeps wrapped tensors, which are no inference tensors
     asking = {parameter for parameter, state in operands if state.requires_grad == YES}
     own = [state.requires_grad for parameter, state in operands if parameter == "parameters"]
     for entry in op.saves_in if op is not None else ():

@@ -178,7 +178,7 @@ class Node(NamedTuple):
     directly. `keeps` is whether it keeps anything for backward at all. `sure` are those of the
     inputs that a backward through this node must visit, on whichever path it was made; `gone` is
     whether a backward must have visited the node and freed it. `sure_leaves` are those of its leaves to
-    which it leads on every path; `higher` is whether a tensor that requires grad is surely among what it
+    which it leads on every path; `higher` is whether a tensor that requires grad is among what it
     keeps, so that its own gradient has a graph.
     """
 
@@ -193,7 +193,7 @@ class Node(NamedTuple):
     gone: int = NO
     spoiled: int = NO
     sure_leaves: frozenset[int] = NOTHING
-    higher: bool = False
+    higher: int = MAYBE
 
 
 def join_nodes(a: Node, b: Node) -> Node:
@@ -212,6 +212,6 @@ def join_nodes(a: Node, b: Node) -> Node:
         a.gone | b.gone,
         a.spoiled | b.spoiled,
         a.sure_leaves & b.sure_leaves,
-        a.higher and b.higher,
+        a.higher | b.higher,
     )
     return a if joined == a else joined

@@ -23,16 +23,18 @@ class Seen:
 
 
 class Store:
-    """Cells by key. Nothing is ever None: an absent cell is None.
+    """Cells by key. Nothing is ever None: an absent cell is None, or for some keys stands for something.
 
     Every change is noted on the trail, so that going back to a mark, and telling what changed since
     a mark, cost what was changed and not what there is.
     """
 
-    __slots__ = ("_join", "cells", "low", "sharing", "trail", "work")
+    __slots__ = ("_absent", "_join", "cells", "low", "sharing", "trail", "work")
 
-    def __init__(self, join: Callable[[Any, Any], Any]) -> None:
-        """Start empty; `join` unites two values of one cell."""
+    def __init__(
+        self, join: Callable[[Any, Any], Any], absent: Callable[[Key], Any] = lambda _: None
+    ) -> None:
+        """Start empty; `join` unites two values of one cell, `absent` is what a path holds in a cell it never wrote."""
         self.cells: dict[Key, Any] = {}
         self.trail: list[tuple[Key, Any]] = []
         self.work = 0
@@ -40,7 +42,7 @@ class Store:
         self.low = 0
         """Up to here, the trail is as it was when this was last set."""
         self.sharing = Sharing()
-        self._join = join
+        self._join, self._absent = join, absent
 
     def set(self, key: Key, value: Any) -> None:
         """Write a cell; None removes it."""
@@ -100,7 +102,7 @@ class Store:
         self.work += len(changes)
         for key, old in changes:
             if key not in known:
-                known[key] = old
+                known[key] = self._absent(key) if old is None else old
         for key, _ in changes:
             known[key] = self.union((known[key], get(key)))
         self.low = seen.at = len(trail)
@@ -128,6 +130,8 @@ class Store:
                 united = None
                 for other in deltas:
                     value = other.get(key, before)
+                    if value is None:
+                        value = self._absent(key)
                     if value is not None and value is not united:
                         united = value if united is None else join(united, value)
                 joined[key] = united

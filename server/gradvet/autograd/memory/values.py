@@ -521,6 +521,11 @@ def join_cells(a: Any, b: Any) -> Any:
     return join(a, b)
 
 
+def absent(key: Any) -> Value | None:
+    """What a cell stands for that was never written: a tensor has no gradient before a backward."""
+    return NONE if type(key) is tuple and key[1] == "grad" else None
+
+
 def _join_unlike(a: Any, b: Any) -> Any:
     """Two objects of different kinds at one address: what is known only on one path is not known."""
     if type(a) is Opaque:

@@ -191,6 +191,9 @@ def _container(m: Machine, name: str, call: Call) -> Value:
     if name == "builtins.sorted":
         _ask_key(m, source, call)
     content = m.cells.get(getattr(source, "address", -1))
+    if name == "builtins.iter" and not _is_members(m, source) and items_of(m, source) is not None:
+        taken = type(content) is Sequence and content.kind == "generator"
+        return source if taken else m.new(call.node, Sequence("generator", items_of(m, source)))
     if name.startswith(("tqdm.", "builtins.iter", "rich.", "itertools.cycle", "itertools.islice")) and type(
         content
     ) in (
@@ -256,6 +259,9 @@ def _dict(m: Machine, name: str, call: Call) -> Value:
                 content = Dict((), rest, Text())
     for word, value in call.keywords.items():
         content = content.put(const(word), value)
+    if call.stars is not None:
+        rest = call.stars if content.rest is None else join(content.rest, call.stars)
+        content = content._replace(rest=rest, keys=content.keys or Text())
     return m.new(call.node, content)
 
 
@@ -346,7 +352,22 @@ def _next(m: Machine, name: str, call: Call) -> Value:
     waits = m.cells.get((getattr(call.args[0], "address", -1), "#mode")) if call.args else None
     if type(waits) is Mode:
         m.store.set(MODE, waits.after(m.mode))  # until it goes on, or is thrown away
-    return element_of(m, call.args[0], call.node) if call.args else Unknown()
+    return _following(m, call) if call.args else Unknown()
+
+
+def _following(m: Machine, call: Call) -> Value:
+    """What an iterator gives next: the first of what is left in it, when that is known one by one."""
+    source = call.args[0]
+    content = m.cells.get(getattr(source, "address", -1))
+    items = items_of(m, source)
+    if type(content) is not Sequence or content.kind != "generator" or items is None:
+        return element_of(m, source, call.node)
+    if not items:
+        return call.args[1] if len(call.args) > 1 else Unknown("an element of nothing")
+    if source.address & 1 or not all(source.address in loop.allocs for loop in m.loops):
+        return element_of(m, source, call.node)  # who knows how many were taken in other rounds
+    m.store.set(source.address, content._replace(items=items[1:]))
+    return items[0]
 
 
 @handles("builtins.map")

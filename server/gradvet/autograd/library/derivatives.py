@@ -1,0 +1,71 @@
+"""Whether the derivative that a transform takes of a function depends on what requires grad outside of it."""
+
+from collections.abc import Mapping
+
+from gradvet.autograd.graph import leading_to, reachable, surely_between
+from gradvet.autograd.knowledge.ops import Op
+from gradvet.autograd.library.kept import Inputs, Operand, dependences
+from gradvet.autograd.machine import Machine
+from gradvet.autograd.memory.domain import MAYBE, NO, YES, Tensor
+from gradvet.autograd.memory.values import Ref
+
+Leaves = frozenset[int]
+_UNKNOWN: Leaves = frozenset({0})
+"""Stands for the leaves of a tensor that requires grad and of which none is known; nothing lies at 0."""
+
+
+class Derivation:
+    """Told of each op of a function while it runs: of which tensors its gradients are computed."""
+
+    def __init__(self, outside: set[int]) -> None:
+        """`outside` are the addresses that were there before the transform."""
+        self._outside = frozenset(outside) | _UNKNOWN
+        self._surely: dict[int, list[list[Leaves]]] = {}
+        self._perhaps: dict[int, Leaves] = {}
+
+    def made(self, address: int, op: Op | None, inputs: Inputs, leaves: Leaves) -> None:
+        """An op has made a node, which leads to these leaves."""
+        asking = [operand for operand in inputs.operands if operand.state.requires_grad & YES]
+        by, complete = dependences(op, inputs) if op is not None else ({}, False)
+        perhaps = frozenset[int]() if complete else leaves.union(*map(_leaves, asking))
+        perhaps = perhaps.union(
+            *(
+                leaves if operand is None else _leaves(operand)
+                for found in by.values()
+                for operand, _ in found
+            )
+        )
+        kept = [
+            [
+                leaves if operand is None else _leaves(operand)
+                for operand, sure in found
+                if sure and (operand is None or operand.state.requires_grad == YES)
+            ]
+            for found in by.values()
+        ]
+        again = address in self._perhaps
+        self._perhaps[address] = perhaps | self._perhaps.get(address, frozenset())
+        self._surely[address] = [] if again else kept
+
+    def asks(self, m: Machine, value: Tensor, inner: Ref, given: Mapping[int, int]) -> int:
+        """Whether the derivative of a value requires grad, taken for an inner tensor.
+
+        `given` is whether the arguments for which the inner leaves stand require grad themselves.
+        """
+        state = m.cells[inner.address]
+        way = leading_to(reachable(m, value.nodes), [state])
+        perhaps = self._outside.union(at for at, truth in given.items() if truth & YES)
+        if all(at in self._perhaps and not self._perhaps[at] & perhaps for at in way):
+            return NO
+        surely = self._outside.union(at for at, truth in given.items() if truth == YES)
+        between = surely_between(m, value, frozenset({inner.address}))
+        return YES if any(_all_on(self._surely.get(at, []), surely) for at in between) else MAYBE
+
+
+def _all_on(kept: list[list[Leaves]], theirs: Leaves) -> bool:
+    """Whether each gradient of an op is computed from something that comes from these leaves alone."""
+    return bool(kept) and all(any(leaves and leaves <= theirs for leaves in one) for one in kept)
+
+
+def _leaves(operand: Operand) -> Leaves:
+    return operand.state.leaves or _UNKNOWN

@@ -1,0 +1,118 @@
+"""What an op keeps for backward, and whether its own gradients have a graph."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from gradvet.autograd.knowledge.ops import Op
+from gradvet.autograd.machine import Machine
+from gradvet.autograd.memory.domain import MAYBE, NO, YES, Tensor
+from gradvet.autograd.memory.values import Value
+
+Places = Mapping[str, int]
+"""The addresses of what an op makes, by where each output stands in the result."""
+
+
+class Operand(NamedTuple):
+    """A tensor that goes into an op, joined over what it may be; a `bias` of a module is never saved for backward."""
+
+    parameter: str
+    value: Value
+    state: Tensor
+    bias: bool = False
+
+
+class Inputs(NamedTuple):
+    """The arguments of an op by parameter, its tensors, and what is unknown and may be a tensor too.
+
+    `asking` is whether a gradient might go to something unknown: a device or a dtype has none.
+    """
+
+    arguments: dict[str, Value]
+    operands: tuple[Operand, ...]
+    unknown: tuple[Value, ...]
+    asking: bool = False
+
+
+Dependence = tuple[Operand | None, bool]
+"""What a gradient is computed from that may require grad, an operand or (None) the output; and whether it surely is."""
+
+
+def saved_by(
+    m: Machine, address: int, places: Places, op: Op | None, inputs: Inputs, leaves: frozenset[int]
+) -> tuple[frozenset[int], int, int]:
+    """The storages that this op keeps for backward, whether it keeps anything, and whether gradients have a graph.
+
+    `places` are the storages of its outputs, by their place: `max(dim)` keeps its indices and not its values.
+    `leaves` are those to which the node leads that it makes at an address.
+    """
+    if m.deriving is not None:
+        m.deriving.made(address, op, inputs, leaves)
+    if op is None:
+        return frozenset(), YES, MAYBE
+    saved: set[int] = set()
+    may_ask = [o for o in inputs.operands if o.state.requires_grad & YES]
+    asking = {o.parameter for o in may_ask if o.state.requires_grad == YES}
+    if len(may_ask) == 1 and not inputs.unknown:
+        asking = {may_ask[0].parameter}  # it does, or there is no node
+    for entry in op.saves_in:
+        if entry.answer == "always" and entry.needs & asking:
+            for operand in inputs.operands:
+                if operand.parameter == entry.operand and not operand.bias:
+                    saved |= operand.state.storage if len(operand.state.storage) == 1 else set()
+    for entry in op.saves_out:
+        if entry.answer == "always" and entry.needs & asking and entry.operand in places:
+            saved.add(places[entry.operand])
+    keeps = YES if saved else _keeps(op, asking, {o.parameter for o in may_ask}, inputs)
+    return frozenset(saved), keeps, _graph_of_gradients(op, inputs)
+
+
+def _keeps(op: Op, asking: set[str], may_ask: set[str], inputs: Inputs) -> int:
+    """Whether an op keeps anything for backward, by the parameters that surely ask for a gradient and that may.
+
+    What it was seen to keep for the gradients of some it does not keep for those of others.
+    """
+    if op.twice != "raises":
+        return NO if op.twice == "fine" else MAYBE
+    needs = [entry.needs for entry in (*op.saves_in, *op.saves_out)]
+    if not needs or op.saves_hidden != "never" or any(asking & one for one in needs):
+        return YES
+    return MAYBE if inputs.unknown or any(may_ask & one for one in needs) else NO
+
+
+def _graph_of_gradients(op: Op, inputs: Inputs) -> int:
+    """Whether the gradients of an op have a graph, whichever of its inputs they are for."""
+    by, complete = dependences(op, inputs)
+    sure = [
+        any(surely and (operand is None or operand.state.requires_grad == YES) for operand, surely in found)
+        for found in by.values()
+    ]
+    if by and all(sure):
+        return YES
+    return MAYBE if not complete or any(by.values()) else NO
+
+
+def dependences(op: Op, inputs: Inputs) -> tuple[dict[str, list[Dependence]], bool]:
+    """What the gradient for each parameter that may ask for one is computed from, and whether that is all of it."""
+    asking = [operand for operand in inputs.operands if operand.state.requires_grad & YES]
+    found: dict[str, list[Dependence]] = {operand.parameter: [] for operand in asking}
+    if op.flat:
+        return found, not inputs.unknown
+    for entry in op.saves_in:
+        for parameter in entry.needs & found.keys():
+            several = entry.operand == parameter and _times(parameter, inputs) > 1
+            found[parameter] += [
+                (operand, entry.answer == "always" and not several)
+                for operand in asking
+                if operand.parameter == entry.operand and not operand.bias
+            ]
+    for entry in op.saves_out:
+        if op.out_asks(entry.operand):
+            for parameter in entry.needs & found.keys():
+                found[parameter].append((None, entry.answer == "always"))
+    # What is kept of one tensor and a number, and is not the tensor, is the number.
+    unseen = op.twice != "fine" and not (op.saves_in or op.saves_out) and len(inputs.operands) > 1
+    return found, not (inputs.unknown or unseen or op.saves_hidden != "never")
+
+
+def _times(parameter: str, inputs: Inputs) -> int:
+    return sum(operand.parameter == parameter for operand in inputs.operands)
