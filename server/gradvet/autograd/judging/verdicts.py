@@ -14,6 +14,7 @@ from gradvet.autograd.judging.frozen import reference_models
 from gradvet.autograd.judging.function_forms import function_forms
 from gradvet.autograd.judging.intents import intents
 from gradvet.autograd.judging.judge import Judge, Kept, ModuleCall, holder_words
+from gradvet.autograd.judging.open_data import open_data
 from gradvet.autograd.judging.unused_terms import unused_terms
 from gradvet.autograd.machine import CutInfo, Machine
 from gradvet.autograd.memory.domain import GRAD, NO, YES, Tensor
@@ -31,6 +32,8 @@ def conclude(m: Machine, judge: Judge, module: Module) -> None:
     _conclude(m, judge, module)
     unrecorded_forwards(m, module.parents)
     unused_terms(m, module.tree)
+    for event in open_data(module, {read.node for read in judge.data.values()} | m.states.keys()):
+        m.emit(event)
     function_forms(m)
     told_as_escapes(m)
 
