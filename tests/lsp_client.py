@@ -11,6 +11,8 @@ from pytest_lsp import ClientServerConfig, LanguageClient
 Fixture = TypeVar("Fixture", bound=Callable[..., Any])
 
 URI = "file:///w/train.py"
+PATIENCE = 90.0
+"""Seconds to wait for an answer: a busy machine may be slow, and only no answer is a failure."""
 
 
 def capabilities(
@@ -20,6 +22,7 @@ def capabilities(
     lazy: bool = False,
     configuration: bool = False,
     refresh: bool = False,
+    snippets: bool = False,
 ) -> lsp.ClientCapabilities:
     """A client that shows everything."""
     resolve = lsp.ClientCodeActionResolveOptions(properties=["edit"]) if lazy else None
@@ -27,14 +30,19 @@ def capabilities(
     return lsp.ClientCapabilities(
         general=lsp.GeneralClientCapabilities(position_encodings=encodings),
         workspace=lsp.WorkspaceClientCapabilities(
-            workspace_edit=lsp.WorkspaceEditClientCapabilities(document_changes=True),
+            workspace_edit=lsp.WorkspaceEditClientCapabilities(
+                document_changes=True, snippet_edit_support=snippets
+            ),
             configuration=configuration,
             diagnostics=lsp.DiagnosticWorkspaceClientCapabilities(refresh_support=refresh),
         ),
         text_document=lsp.TextDocumentClientCapabilities(
             diagnostic=lsp.DiagnosticClientCapabilities() if pull else None,
             publish_diagnostics=lsp.PublishDiagnosticsClientCapabilities(
-                related_information=True, code_description_support=True
+                related_information=True,
+                code_description_support=True,
+                data_support=True,
+                tag_support=lsp.ClientDiagnosticsTagOptions(value_set=list(lsp.DiagnosticTag)),
             ),
             code_action=lsp.CodeActionClientCapabilities(
                 code_action_literal_support=lsp.ClientCodeActionLiteralOptions(code_action_kind=kinds),
@@ -42,6 +50,9 @@ def capabilities(
                 data_support=lazy,
             ),
             hover=lsp.HoverClientCapabilities(content_format=[lsp.MarkupKind.Markdown]),
+        ),
+        window=lsp.WindowClientCapabilities(
+            work_done_progress=True, show_document=lsp.ShowDocumentClientCapabilities(support=True)
         ),
         notebook_document=lsp.NotebookDocumentClientCapabilities(
             synchronization=lsp.NotebookDocumentSyncClientCapabilities()
@@ -56,13 +67,20 @@ def session(command: Sequence[str], params: Sequence[str] | None = None) -> Call
     return decorate
 
 
-async def initialize(client: Any, can: lsp.ClientCapabilities, options: Any = None) -> None:
+async def initialize(
+    client: Any,
+    can: lsp.ClientCapabilities,
+    options: Any = None,
+    folders: Sequence[lsp.WorkspaceFolder] | None = None,
+) -> None:
     """Introduce the client to the server; what the server can do is kept as `client.result`.
 
     The client takes registrations, which pytest-lsp's own does not.
     """
     client.feature(lsp.CLIENT_REGISTER_CAPABILITY)(lambda params: None)
-    params = lsp.InitializeParams(capabilities=can, root_uri="file:///w", initialization_options=options)
+    params = lsp.InitializeParams(
+        capabilities=can, root_uri="file:///w", initialization_options=options, workspace_folders=folders
+    )
     client.result = await client.initialize_session(params)
 
 
@@ -89,14 +107,14 @@ def did_change(client: LanguageClient, text: str, version: int, uri: str = URI) 
 
 async def pushed(client: LanguageClient, uri: str = URI) -> Sequence[Any]:
     """The diagnostics that the server sends next."""
-    await asyncio.wait_for(client.wait_for_notification(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS), 20)
+    await asyncio.wait_for(client.wait_for_notification(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS), PATIENCE)
     return client.diagnostics[uri]
 
 
 async def pulled(client: LanguageClient, previous: str | None = None, uri: str = URI) -> Any:
     """The report that the server gives when it is asked."""
     params = lsp.DocumentDiagnosticParams(text_document=document(uri), previous_result_id=previous)
-    return await asyncio.wait_for(client.text_document_diagnostic_async(params), 20)
+    return await asyncio.wait_for(client.text_document_diagnostic_async(params), PATIENCE)
 
 
 async def code_actions(
@@ -109,13 +127,13 @@ async def code_actions(
     """The code actions for a range."""
     context = lsp.CodeActionContext(diagnostics=diagnostics, only=only)
     params = lsp.CodeActionParams(text_document=document(uri), range=where, context=context)
-    return await asyncio.wait_for(client.text_document_code_action_async(params), 20) or ()
+    return await asyncio.wait_for(client.text_document_code_action_async(params), PATIENCE) or ()
 
 
 async def hover_text(client: LanguageClient, line: int, character: int, uri: str = URI) -> str:
     """The Markdown of a hover; empty without one."""
     params = lsp.HoverParams(text_document=document(uri), position=lsp.Position(line, character))
-    found = await asyncio.wait_for(client.text_document_hover_async(params), 20)
+    found = await asyncio.wait_for(client.text_document_hover_async(params), PATIENCE)
     if found is None:
         return ""
     assert isinstance(found.contents, lsp.MarkupContent)

@@ -11,6 +11,7 @@ from pytest_lsp import LanguageClient
 
 from gradvet.lsp.session import PEACE
 from lsp_client import (
+    PATIENCE,
     capabilities,
     did_change,
     did_open,
@@ -80,7 +81,7 @@ async def told(client: Any, uri: str, codes: list[str]) -> None:
         while uri not in client.diagnostics or [d.code for d in client.diagnostics[uri]] != codes:
             await client.wait_for_notification(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
 
-    await asyncio.wait_for(wait(), 20)
+    await asyncio.wait_for(wait(), PATIENCE)
 
 
 async def refreshed(client: Any, times: int) -> None:
@@ -90,7 +91,7 @@ async def refreshed(client: Any, times: int) -> None:
         while client.diagnostic_refresh_count < times:  # noqa: ASYNC110  the client counts them without a word
             await asyncio.sleep(0.02)
 
-    await asyncio.wait_for(wait(), 20)
+    await asyncio.wait_for(wait(), PATIENCE)
 
 
 async def test_an_importer_follows_what_it_imports(client: Any, folder: Folder) -> None:

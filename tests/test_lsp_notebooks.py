@@ -9,6 +9,7 @@ from lsprotocol import types as lsp
 from pytest_lsp import LanguageClient
 
 from lsp_client import (
+    PATIENCE,
     applied,
     at,
     capabilities,
@@ -194,7 +195,7 @@ async def _until(client: Any, number: int, count: int) -> list[Any]:
     """The diagnostics of a cell, as soon as there are so many."""
     while len(client.diagnostics.get(cell(number), [0] * 99)) != count:
         wait = client.wait_for_notification(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
-        await asyncio.wait_for(wait, 20)
+        await asyncio.wait_for(wait, PATIENCE)
     return list(client.diagnostics[cell(number)])
 
 

@@ -12,6 +12,7 @@ from lsprotocol import types as lsp
 from pytest_lsp import LanguageClient, client_capabilities
 
 from lsp_client import (
+    PATIENCE,
     URI,
     applied,
     at,
@@ -284,7 +285,7 @@ async def test_typing_does_not_pile_up_work(pulling: Any, speed: str) -> None:
         asked.append(asyncio.wrap_future(request))
         await asyncio.sleep(0.03)
         pauses.append(time.monotonic() - began)
-    answers: list[Any] = await asyncio.wait_for(asyncio.gather(*asked, return_exceptions=True), 20)
+    answers: list[Any] = await asyncio.wait_for(asyncio.gather(*asked, return_exceptions=True), PATIENCE)
     *earlier, last = answers
     assert len(last.items) == 1
     cancelled = [isinstance(answer, pygls.exceptions.JsonRpcRequestCancelled) for answer in earlier]

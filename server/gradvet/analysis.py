@@ -72,6 +72,16 @@ class Analysis:
         """Where a node stands that is not in this source: `line 12 of models/net.py`."""
         return None if node is None else _elsewhere(self.module, self.facts, node)
 
+    def line(self, node: ast.AST) -> tuple[Source, int, str] | None:
+        """The source that a node stands in, its row there, and that line in words; None for what has no place."""
+        other = elsewhere(self.module, self.facts.imported, node)
+        if other is not None:
+            row, _ = other.source.row_column(place(other, node).start)
+            return other.source, row, _elsewhere(self.module, self.facts, node) or ""
+        if not hasattr(node, "lineno"):
+            return None
+        return self.source, node.lineno, self.source.row_words(node.lineno)
+
     def edits(self, fix: Fix) -> Sequence[Edit]:
         """The edits of one of this analysis's fixes."""
         return self.source.settled(fix.edits(self.module))

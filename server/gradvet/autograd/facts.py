@@ -1,7 +1,7 @@
 """What a run found out: the state of every expression and the events in order. Read-only."""
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from gradvet.autograd.events import Cut, Event
@@ -68,11 +68,28 @@ class Expression:
 
 
 @dataclass(frozen=True, slots=True)
+class Way:
+    """The way of a gradient from an expression: the leaves at its end, by name, and the ops between, these first.
+
+    An op is the name of its grad_fn and where it was run. `whole` is False when there are more.
+    """
+
+    leaves: tuple[tuple[str, ast.AST | None], ...]
+    ops: tuple[tuple[str, ast.AST], ...]
+    whole: bool = True
+
+
+def _no_way(_node: ast.AST) -> Way | None:
+    return None
+
+
+@dataclass(frozen=True, slots=True)
 class Facts:
     """The outcome of a run; `expressions` are there only when it was watched.
 
     Events may have happened in modules that are only `imported`; states are those of the analysed one.
-    `mixed` are expressions that held a tensor on one visit and a number on another.
+    `mixed` are expressions that held a tensor on one visit and a number on another. `way` finds the way of
+    a gradient from an expression, None where that held no tensor.
     """
 
     events: Sequence[Event]
@@ -81,3 +98,4 @@ class Facts:
     expressions: Sequence[Expression] = ()
     imported: Sequence[Module] = ()
     mixed: frozenset[ast.AST] = frozenset()
+    way: Callable[[ast.AST], Way | None] = _no_way

@@ -6,10 +6,12 @@ from functools import cached_property
 from typing import Any
 
 from gradvet.autograd.events import Cut
-from gradvet.autograd.facts import ExpressionState
+from gradvet.autograd.facts import ExpressionState, Way
 from gradvet.autograd.memory.domain import ANYTHING, NO, YES, Node, Origin, Tensor, join_tensors
 
 MOST_REASONS = 6
+MOST_OPS = 200
+"""Ops of a way that are told: nobody reads more."""
 _TRUTHS = {NO: "no", YES: "yes"}
 
 
@@ -95,14 +97,53 @@ class States(Mapping[ast.AST, ExpressionState]):
         """The leaves by the names of parameters, or by how they were made."""
         names: dict[str, None] = {}
         for leaf in sorted(state.leaves):
-            content = self._cells.get(leaf)
-            origin = content.origin if type(content) is Tensor else None
-            name = self._leaf_names.get(leaf & ~1) or (
-                _words(origin).strip("`") if origin is not None else ""
-            )
-            if name:
+            if name := self._leaf(leaf):
                 names[name] = None
         return tuple(names)
+
+    def _leaf(self, leaf: int) -> str:
+        """The name of a leaf; empty where nothing is known of it."""
+        content = self._cells.get(leaf)
+        if type(content) is not Tensor:
+            return self._leaf_names.get(leaf & ~1, "")
+        origin = content.origin
+        return self._leaf_names.get(leaf & ~1) or (_words(origin).strip("`") if origin is not None else "")
+
+    def way(self, node: ast.AST) -> Way | None:
+        """The way of a gradient from an expression, as the run left the graph."""
+        state = self._states.get(node)
+        if state is None:
+            return None
+        leaves = set(state.leaves) if state.is_leaf & YES and state.requires_grad & YES else set()
+        ops: dict[tuple[str, ast.AST], None] = {}
+        seen: set[int] = set()
+        # Each node twice: before its inputs, and, when those are done, to be told.
+        stack = [(address, False) for address in sorted(state.nodes)]
+        while stack and len(seen) < MOST_OPS:
+            address, done = stack.pop()
+            content = self._cells.get((address, "#node"))
+            if type(content) is not Node:
+                continue
+            if done:
+                ops[content.name, content.node] = None
+            elif address not in seen:
+                seen.add(address)
+                leaves |= content.leaves
+                stack += [
+                    (address, True),
+                    *((inner, False) for inner in sorted(content.inputs, reverse=True)),
+                ]
+        names = {leaf: self._leaf(leaf) for leaf in sorted(leaves)}
+        told = {
+            name: content.origin if type(content := self._cells.get(leaf)) is Tensor else None
+            for leaf, name in names.items()
+            if name
+        }
+        return Way(
+            tuple((name, None if origin is None else origin.node) for name, origin in told.items()),
+            tuple(ops),
+            whole=not stack,
+        )
 
     def tensor(self, node: ast.AST) -> Tensor | None:
         """The whole state of an expression, joined over every visit; None when it never held a tensor."""

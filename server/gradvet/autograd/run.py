@@ -92,7 +92,7 @@ def _run(module: Module, *, watch: bool, read: Read | None) -> Facts:
         states, m.vague, m.cells, [Cut(cut.kind, cut.name, cut.node) for cut in m.cuts], judge.leaf_names
     )
     mixed = frozenset(node for node in m.numbers if node in states)
-    return Facts(m.events, told, tuple(m.limits), seen, imported, mixed)
+    return Facts(m.events, told, tuple(m.limits), seen, imported, mixed, told.way)
 
 
 def _own_states(m: Machine, module: Module) -> dict[ast.AST, Tensor]:

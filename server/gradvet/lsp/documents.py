@@ -7,7 +7,7 @@ sends for notebook cells as whole texts, whatever was agreed on; both corrupt th
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import unquote, urlsplit
-from urllib.request import pathname2url, url2pathname
+from urllib.request import url2pathname
 
 from lsprotocol import types as lsp
 
@@ -95,11 +95,6 @@ def path_of(uri: str) -> str:
         return unquote(uri)
     path = url2pathname(parts.path)
     return f"//{parts.netloc}{path}" if parts.netloc else path
-
-
-def uri_of(path: str) -> str:
-    """The address of a file."""
-    return f"file:{pathname2url(path)}" if path.startswith("//") else f"file://{pathname2url(path)}"
 
 
 class Documents:

@@ -3,13 +3,14 @@
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from urllib.request import pathname2url
 
 from lsprotocol import types as lsp
 
 from gradvet.analysis import Diagnostic, RelatedPlace
 from gradvet.finding import Severity, Tag
 from gradvet.text import Edit, Source, Span
-from gradvet.views import Hover, Inlay, rule_url
+from gradvet.views import KINDS_OF_NAMES, MARKS, Hover, Inlay, Lens, Link, Mark, rule_url
 from gradvet.views.words import labelled, placed, row_words
 
 _SEVERITY = {
@@ -193,6 +194,47 @@ def to_highlight(place: Place, span: Span, *, written: bool) -> lsp.DocumentHigh
     """A place to highlight, and whether the name is given its value there."""
     kind = lsp.DocumentHighlightKind.Write if written else lsp.DocumentHighlightKind.Read
     return lsp.DocumentHighlight(range=to_range(place, span), kind=kind)
+
+
+def to_lens(place: Place, lens: Lens) -> lsp.CodeLens:
+    """The line above a function. Its command is none: there is nothing to do but to read it."""
+    return lsp.CodeLens(to_range(place, lens.span), lsp.Command(title=lens.title, command=""))
+
+
+def to_tokens(place: Place, marks: Iterable[Mark]) -> list[int]:
+    """The marks as the protocol has them: each by its distance from the one before."""
+    data: list[int] = []
+    line = character = 0
+    for mark in marks:
+        start, end = to_position(place, mark.span.start), to_position(place, mark.span.end)
+        if start.line != end.line:
+            continue
+        away = start.line - line
+        data += (
+            away,
+            start.character - (0 if away else character),
+            end.character - start.character,
+            KINDS_OF_NAMES.index(mark.kind),
+            1 << MARKS.index(mark.mark),
+        )
+        line, character = start.line, start.character
+    return data
+
+
+def links(place: Place) -> Link:
+    """Addresses of rows in files; those of notebooks' cells have no way to say which row is meant."""
+
+    def link(source: Source, row: int) -> str | None:
+        if source is not place.source:
+            return f"{uri_of(source.path)}#L{row}"
+        return f"{place.uri}#L{row}" if place.uri.startswith("file:") else None
+
+    return link
+
+
+def uri_of(path: str) -> str:
+    """The address of a file."""
+    return f"file:{pathname2url(path)}" if path.startswith("//") else f"file://{pathname2url(path)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,13 @@ from typing import Any
 
 from lsprotocol import types as lsp
 
-from gradvet.lsp import features, proto  # noqa: F401  the handlers register themselves
+from gradvet.lsp import commands, features, proto  # noqa: F401  the handlers register themselves
 from gradvet.lsp.abilities import from_capabilities
-from gradvet.lsp.diagnostics import diagnostic
+from gradvet.lsp.diagnostics import diagnostic, workspace_diagnostic
 from gradvet.lsp.instance import server
 from gradvet.lsp.session import Session
 from gradvet.lsp.settings import SECTION, Chosen, from_settings
+from gradvet.lsp.survey import Survey
 from gradvet.lsp.wire import Input
 
 log = logging.getLogger(__name__)
@@ -32,11 +33,15 @@ def initialize(ls: Session, params: lsp.InitializeParams) -> None:
     ls.begin(from_capabilities(params.capabilities), encoding, Chosen())
     ls.listens()
     ls.take_settings(from_settings(params.initialization_options), {})
+    ls.survey = Survey(ls)
     if ls.abilities.pull:
         options = lsp.DiagnosticOptions(
             identifier="gradvet", inter_file_dependencies=True, workspace_diagnostics=False
         )
         ls.feature(lsp.TEXT_DOCUMENT_DIAGNOSTIC, options)(diagnostic)
+        if ls.settings.workspace:  # a client that is told of it asks all the time
+            ls.survey.pulled = True
+            ls.feature(lsp.WORKSPACE_DIAGNOSTIC)(workspace_diagnostic)
     if params.process_id is not None and os.name == "posix" and _lives(params.process_id):
         ls.parent = asyncio.ensure_future(_end_with(params.process_id))
 
@@ -61,13 +66,23 @@ async def initialized(ls: Session, _params: lsp.InitializedParams) -> None:
     except Exception:
         log.exception("the client did not take our registrations")
     await read_settings(ls)
+    watch_workspace(ls)
+
+
+def watch_workspace(ls: Session) -> None:
+    """Look at the files that nobody has open, where the user wants that and the client does not ask for it."""
+    if not ls.survey.pulled:
+        if ls.settings.workspace:
+            ls.survey.publish()
+        elif not ls.survey.asked:
+            ls.survey.stop()
 
 
 async def read_settings(ls: Session) -> None:
     """Ask the client for the settings, of each folder of the workspace too; look again when they have changed."""
     if not ls.abilities.configuration:
         return
-    folders = list(ls.workspace.folders)
+    folders = ls.folders()
     items = [lsp.ConfigurationItem(section=SECTION)]
     items += [lsp.ConfigurationItem(scope_uri=folder, section=SECTION) for folder in folders]
     try:
@@ -86,6 +101,7 @@ async def take_settings(ls: Session, settings: Chosen, of_folders: dict[str, Cho
     before = ls.settings
     if ls.take_settings(settings, of_folders):
         await ls.refresh()
+        watch_workspace(ls)
         if before.hints != settings.hints and ls.abilities.refresh_hints:
             ls.workspace_inlay_hint_refresh(None)
 
@@ -120,6 +136,7 @@ async def did_change_watched_files(ls: Session, params: lsp.DidChangeWatchedFile
 def did_open(ls: Session, params: lsp.DidOpenTextDocumentParams) -> None:
     """A text is shown."""
     ls.documents.open(params.text_document)
+    ls.survey.opened(params.text_document.uri)
     ls.push(params.text_document.uri)
     ls.touched(params.text_document.uri)
 

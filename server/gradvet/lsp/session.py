@@ -61,7 +61,7 @@ class Session(LanguageServer):
         self.of_folders: Mapping[str, Chosen] = {}
         self.documents = Documents(encoding)
         self.newest = Newest(self.documents, self._prepare, executor=self.analysers)
-        self.on_change: list[Callable[[], None]] = []
+        self.on_change: list[Callable[[frozenset[str] | None], None]] = []
         self._loop: asyncio.AbstractEventLoop | None = None
         self._project = Project(self.warn)
         self._configs: dict[str, Config] = {}
@@ -71,6 +71,7 @@ class Session(LanguageServer):
         self._touched: set[str] = set()
         self._looking: asyncio.Task[None] | None = None
         self.parent: asyncio.Task[None] | None = None
+        self.survey: Any = None
 
     @property
     def said_goodbye(self) -> bool:
@@ -165,7 +166,7 @@ class Session(LanguageServer):
 
     async def _look_again(self) -> None:
         await asyncio.sleep(PEACE)
-        paths = {with_slashes(path_of(uri)) for uri in self._touched}
+        paths = {with_slashes(path_of(uri)) for uri in self._touched if uri.startswith("file:")}
         cells = any(self.documents.whole(uri) != uri for uri in self._touched)
         stale = []
         for document in self.documents:
@@ -176,7 +177,7 @@ class Session(LanguageServer):
         self.renew(stale)
         if cells and not stale and self.abilities.refresh:  # other cells may say something else now
             self.workspace_diagnostic_refresh(None)
-        self._changed()
+        self._changed(frozenset(paths))
 
     def renew(self, documents: list[Whole]) -> None:
         """Analyse these anew, and let the client know."""
@@ -195,10 +196,16 @@ class Session(LanguageServer):
         if can.refresh_tokens:
             self.workspace_semantic_tokens_refresh(None)
 
-    def _changed(self) -> None:
-        """Something changed by which files that are not open may be judged anew."""
+    def _changed(self, paths: frozenset[str] | None) -> None:
+        """Something changed by which files that are not open may be judged anew: some texts, or the settings."""
         for listener in self.on_change:
-            listener()
+            listener(paths)
+
+    def folders(self) -> list[str]:
+        """The addresses of the workspace's folders."""
+        folders = list(self.workspace.folders)
+        root = self.workspace.root_uri
+        return folders or ([root] if root else [])
 
     def closed(self, *uris: str, whole: str | None = None) -> None:
         """Forget texts, or a notebook, and let a client that was sent their diagnostics forget them too."""
@@ -220,7 +227,7 @@ class Session(LanguageServer):
             if before is not None and before != await self.work(self.config, document):
                 stale.append(document)
         self.renew(stale)
-        self._changed()
+        self._changed(None)
 
     def take_settings(self, settings: Chosen, of_folders: Mapping[str, Chosen]) -> bool:
         """Take new settings of the editor; gives whether they are new."""

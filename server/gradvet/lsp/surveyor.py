@@ -1,0 +1,122 @@
+"""A process of its own that looks at files which nobody has open: it must not slow down what the user does."""
+
+import asyncio
+import contextlib
+import logging
+import multiprocessing
+import os
+import sys
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from lsprotocol import types as lsp
+
+from gradvet.config import Config
+from gradvet.lsp import proto
+from gradvet.text import Span
+
+log = logging.getLogger(__name__)
+
+_LONGEST = 120.0  # seconds for one file, after which the process is taken to hang
+_MODEST = 10  # how much the process gives way to others
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A file to look at, with the texts that are open in the editor and not yet on the disk."""
+
+    path: str
+    uri: str
+    config: Config
+    open_texts: Mapping[str, str]
+    encoding: proto.Encoding
+    shows: proto.Shows
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What was found in a file, and the files that it rests on; `failure` is why nothing could be."""
+
+    items: tuple[lsp.Diagnostic, ...] = ()
+    read_paths: frozenset[str] = frozenset()
+    failure: str = ""
+
+
+class Surveyor:
+    """Starts the process when it is first needed, and again when a file has ended it."""
+
+    def __init__(self) -> None:
+        """Nothing is started yet."""
+        self._waiter = ThreadPoolExecutor(1, "gradvet-survey")
+        self._process: Any = None
+        self._connection: Connection | None = None
+
+    async def look(self, task: Task) -> Seen:
+        """Look at a file. One that ends the process is told of, and the next gets a new one."""
+        return await asyncio.get_running_loop().run_in_executor(self._waiter, self._look, task)
+
+    def _look(self, task: Task) -> Seen:
+        try:
+            connection = self._connection or self._start()
+            connection.send(task)
+            if connection.poll(_LONGEST):
+                seen: Seen = connection.recv()
+                return seen
+        except (EOFError, OSError):
+            pass
+        self.stop()
+        return Seen(failure="checking it ended the process, or took too long")
+
+    def _start(self) -> Connection:
+        context = multiprocessing.get_context("spawn")
+        self._connection, theirs = context.Pipe()
+        self._process = context.Process(target=serve, args=(theirs,), daemon=True, name="gradvet-survey")
+        self._process.start()
+        theirs.close()  # so that the end of the process is the end of the connection
+        return self._connection
+
+    def stop(self) -> None:
+        """End the process, at once."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.join()
+            self._process.close()
+        if self._connection is not None:
+            self._connection.close()
+        self._process = self._connection = None
+
+
+def serve(connection: Connection) -> None:
+    """Look at one file after another until the server is gone. This runs in the process."""
+    sys.stdout = sys.stderr  # standard output is the server's
+    with contextlib.suppress(AttributeError, OSError):
+        os.nice(_MODEST)
+    try:
+        while True:
+            connection.send(seen(connection.recv()))
+    except (EOFError, OSError, KeyboardInterrupt):
+        pass
+
+
+def seen(task: Task) -> Seen:
+    """What is found in a file."""
+    from gradvet.analysis import analyze
+    from gradvet.project import ProjectError, read, reader
+
+    path = Path(task.path)
+    try:
+        source = read(path).source()
+        analysis = analyze(source, task.config, reader(path, task.open_texts))
+    except ProjectError as error:
+        return Seen(failure=str(error))
+    except Exception as error:
+        log.exception("%s could not be checked", path)
+        return Seen(failure=repr(error))
+    whole = proto.Piece(task.uri, 0, Span(0, len(source.text)))
+    place = proto.Place(source, task.encoding, [whole], task.uri)
+    items = (proto.to_diagnostic(place, found, can=task.shows) for found in analysis.diagnostics)
+    return Seen(tuple(items), analysis.read_paths)
