@@ -29,7 +29,7 @@ export function registerCommands(
     showLog: () => log.show(),
     showGradientPath: () => showGradientPath(server, pages),
     explainError: (message?: string) => explainError(server, pages, message),
-    checkWorkspace: () => server.ask("gradvet.server.checkWorkspace"),
+    checkWorkspace: () => checkWorkspace(server),
     fixAll: () =>
       vscode.commands.executeCommand("editor.action.sourceAction", { kind: "source.fixAll.gradvet", apply: "first" }),
     openDocumentation: (rule?: string) => openDocumentation(context, rule),
@@ -100,6 +100,23 @@ async function pastedMessage(): Promise<string | undefined> {
     value: single ? clipboard.trim() : "",
     ignoreFocusOut: true,
   });
+}
+
+/** The server shows how far it is; what it has found stands in the Problems panel. */
+async function checkWorkspace(server: Server): Promise<void> {
+  const found = await server.ask<{ findings: number; files: number } | null>("gradvet.server.checkWorkspace");
+  if (!found) {
+    return;
+  }
+  const show = vscode.l10n.t("Show Problems");
+  const message =
+    found.findings === 0
+      ? vscode.l10n.t("Gradvet has found nothing in the workspace.")
+      : vscode.l10n.t("Gradvet has findings in the workspace: {0}, in {1} files.", found.findings, found.files);
+  const answer = await vscode.window.showInformationMessage(message, ...(found.findings === 0 ? [] : [show]));
+  if (answer === show) {
+    await vscode.commands.executeCommand("workbench.actions.view.problems");
+  }
 }
 
 /** The list of rules, or the page of one, as they were when this version was made: no network is needed. */

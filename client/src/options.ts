@@ -2,9 +2,9 @@
 
 import * as vscode from "vscode";
 import { LanguageClientOptions, Middleware, vsdiag } from "vscode-languageclient/node";
+import { Closing } from "./crashes";
 import { copyLog } from "./log";
 import { SECTION, serversPart, Settings } from "./settings";
-import { Crashes } from "./crashes";
 
 export const SELECTOR = [
   { language: "python", scheme: "file" },
@@ -21,7 +21,7 @@ const SEVERITIES: Record<string, vscode.DiagnosticSeverity> = {
 };
 const NAMES = ["error", "warning", "info", "hint"]; // by vscode.DiagnosticSeverity
 
-export function options(chosen: Settings, log: vscode.LogOutputChannel, crashes: Crashes): LanguageClientOptions {
+export function options(chosen: Settings, log: vscode.LogOutputChannel, closing: Closing): LanguageClientOptions {
   const section = vscode.workspace.getConfiguration(SECTION);
   return {
     documentSelector: SELECTOR,
@@ -32,7 +32,7 @@ export function options(chosen: Settings, log: vscode.LogOutputChannel, crashes:
       stdout: (lines) => copyLog(lines, log),
       stderr: (lines) => copyLog(lines, log),
     },
-    errorHandler: crashes,
+    errorHandler: closing,
     initializationFailedHandler: () => false, // told by whoever started it
     diagnosticPullOptions: { onChange: chosen.run === "onType", onSave: true },
     middleware: middleware(chosen),

@@ -2,7 +2,7 @@
 
 import * as vscode from "vscode";
 import { LanguageClient, MessageType, ShowMessageNotification, State } from "vscode-languageclient/node";
-import { Crashes } from "./crashes";
+import { Closing, Crashes } from "./crashes";
 import { chooseInterpreter, NoInterpreter } from "./interpreter";
 import { launch } from "./launch";
 import { Button, notify } from "./notify";
@@ -16,6 +16,7 @@ export class Server {
   private client: LanguageClient | undefined;
   private queue: Promise<void> = Promise.resolve();
   private asked = 0;
+  private readonly crashes = new Crashes();
 
   constructor(
     private readonly context: vscode.ExtensionContext,
@@ -23,8 +24,14 @@ export class Server {
     private readonly status: Status,
   ) {}
 
-  /** Start anew. Calls wait for each other; of several that wait, only the last does anything. */
+  /** Start anew, since the user wants it. */
   restart(): Promise<void> {
+    this.crashes.forget();
+    return this.again();
+  }
+
+  /** Calls wait for each other; of several that wait, only the last does anything. */
+  private again(): Promise<void> {
     const turn = ++this.asked;
     return this.enqueue(async () => {
       if (turn === this.asked) {
@@ -78,11 +85,9 @@ export class Server {
     const { executable, told } = await launch(this.context, this.log);
     this.log.info(`starting ${executable.command} ${executable.args?.join(" ") ?? ""}`);
     let started = false;
-    const crashes = new Crashes(
-      () => this.status.starting(),
-      () => started && this.crashing(),
-    );
-    const client = new LanguageClient("gradvet", "Gradvet", executable, options(chosen, this.log, crashes));
+    // a server that ends while it starts makes the start fail, and that is told there
+    const closing = new Closing(() => started && this.ended(client));
+    const client = new LanguageClient("gradvet", "Gradvet", executable, options(chosen, this.log, closing));
     this.client = client;
     client.onNotification(ShowMessageNotification.type, ({ type, message }) => {
       this.log.info(message);
@@ -120,8 +125,17 @@ export class Server {
     }
   }
 
-  private crashing(): void {
+  /** The server has ended by itself. */
+  private ended(client: LanguageClient): void {
+    if (client !== this.client) {
+      return;
+    }
+    if (!this.crashes.tooMany()) {
+      void this.again();
+      return;
+    }
     const message = vscode.l10n.t("Gradvet's server keeps ending by itself, and is not started again.");
+    this.log.error(message);
     this.status.broken(message);
     void notify(MessageType.Error, message, this.restartButton(), this.logButton());
   }

@@ -1,0 +1,47 @@
+;; Emacs with Eglot, attached by the documented configuration: diagnostics, hover, code action, the written file.
+(require 'cl-lib)
+(defun say (form &rest args) (princ (concat (apply #'format form args) "\n")))
+(defun await (what check)
+  (let ((end (+ (float-time) 90)) found)
+    (while (and (not (setq found (funcall check))) (< (float-time) end))
+      (accept-process-output nil 0.1))
+    (unless found (say "waited in vain: %s" what) (kill-emacs 1))
+    (say "ok %s" what)
+    found))
+
+(defun told (words)
+  "The diagnostic of the current buffer that has WORDS in its text."
+  (accept-process-output nil 0.2)
+  (flymake-start)
+  (cl-find-if (lambda (each) (string-match-p words (flymake-diagnostic-text each))) (flymake-diagnostics)))
+
+(let ((init (pop command-line-args-left)) (file (expand-file-name (pop command-line-args-left))))
+  (setq package-directory-list '("/usr/share/emacs/site-lisp/elpa"))
+  (package-initialize)
+  (require 'eglot)
+  (require 'flymake)
+  (setq eglot-sync-connect 90 eglot-connect-timeout 90 eglot-confirm-server-initiated-edits nil)
+  (load init)
+  (find-file file)
+  (python-mode)
+  ;; what `eglot-ensure` does after the command, and there is none in a batch
+  (run-hooks 'post-command-hook)
+  (await "attached" #'eglot-current-server)
+  (flymake-mode 1)
+  (let ((found (await "diagnostics" (lambda () (told "keeps the graph")))))
+    (say "    %s" (flymake-diagnostic-text found))
+    (goto-char (1+ (flymake-diagnostic-beg found))))
+  (let ((hover (jsonrpc-request (eglot--current-server-or-lose) :textDocument/hover
+                                (eglot--TextDocumentPositionParams))))
+    (await "hover" (lambda () (string-match-p "requires grad\\|graph-retained\\|carr" (format "%S" hover)))))
+  (let ((last-nonmenu-event ?x)) ; a list here would mean a mouse and its menu
+    (cl-letf (((symbol-function 'completing-read)
+               (lambda (_prompt actions &rest _)
+                 (cl-find-if (lambda (title) (string-match-p "drop the graph" title)) (mapcar #'car actions)))))
+      (call-interactively #'eglot-code-actions)))
+  (await "code action"
+         (lambda () (save-excursion (goto-char (point-min)) (search-forward "total += loss.detach()" nil t))))
+  (save-buffer)
+  (await "the finding has gone" (lambda () (null (told "keeps the graph"))))
+  (eglot-shutdown (eglot-current-server))
+  (say "passed"))

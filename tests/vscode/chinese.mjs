@@ -1,0 +1,21 @@
+/** The extension in Chinese. */
+
+import assert from "node:assert/strict";
+import { scenario } from "./code.mjs";
+
+await scenario("chinese", { bare: true }, async ({ hands, page, open }, said) => {
+  // there is no language pack for VS Code itself here: it stays English, and tells its extensions this language
+  await page.addInitScript(() =>
+    Object.defineProperty(globalThis, "_VSCODE_NLS_LANGUAGE", { get: () => "zh-cn", set: () => undefined }),
+  );
+  await open("train.py");
+  const message = hands.toast("Gradvet 需要 Python 3.10 或更高版本");
+  await message.waitFor();
+  await message.getByRole("button", { name: "选择解释器" }).waitFor();
+  await hands.press("F1");
+  await hands.input.fill(">Gradvet");
+  await page.locator(".quick-input-list .monaco-list-row", { hasText: "解释 torch 的报错" }).first().waitFor();
+  await hands.shot("palette");
+  assert.ok(await page.locator(".quick-input-list .monaco-list-row", { hasText: "重启服务器" }).count());
+  said("messages and commands are in Chinese");
+});

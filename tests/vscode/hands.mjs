@@ -1,0 +1,136 @@
+/** What a person does in VS Code: with keys, and looking at what is shown. */
+
+import assert from "node:assert/strict";
+import { mkdirSync, readFileSync } from "node:fs";
+import path from "node:path";
+
+export class Hands {
+  constructor(page, folder, shots) {
+    this.page = page;
+    this.folder = folder;
+    this.shots = shots;
+    mkdirSync(shots, { recursive: true });
+    this.editor = page.locator(".editor-instance .monaco-editor").first();
+    this.squiggles = page.locator(".editor-instance .squiggly-warning, .editor-instance .squiggly-error, .editor-instance .squiggly-info");
+    this.input = page.locator(".quick-input-widget input[type=text]");
+  }
+
+  /** A picture of the whole window. */
+  async shot(name) {
+    await this.page.waitForTimeout(300);
+    await this.page.screenshot({ path: path.join(this.shots, `${name}.png`) });
+  }
+
+  text(file) {
+    return readFileSync(path.join(this.folder, file), "utf8");
+  }
+
+  press(...keys) {
+    return keys.reduce((before, key) => before.then(() => this.page.keyboard.press(key)), Promise.resolve());
+  }
+
+  /** A command by its title in the palette. */
+  async command(title) {
+    await this.press("F1");
+    await this.input.waitFor({ state: "visible" });
+    await this.input.fill(`>${title}`);
+    await this.page.locator(".quick-input-list .monaco-list-row", { hasText: title }).first().waitFor();
+    await this.press("Enter");
+  }
+
+  /** The caret to a place; the focus stays in the editor. */
+  async goTo(line, column = 1) {
+    await this.press("Control+g");
+    await this.input.waitFor({ state: "visible" });
+    await this.input.fill(`:${line}:${column}`);
+    await this.press("Enter");
+    await this.input.waitFor({ state: "hidden" });
+  }
+
+  /** The caret to the first place of a text in the file on the disk. */
+  async goToText(file, text, offset = 0) {
+    const before = this.text(file).split(text)[0].split("\n");
+    await this.goTo(before.length, before.at(-1).length + 1 + offset);
+  }
+
+  async openFile(name) {
+    await this.press("Control+p");
+    await this.input.waitFor({ state: "visible" });
+    await this.input.fill(name);
+    await this.page.locator(".quick-input-list .monaco-list-row", { hasText: name }).first().waitFor();
+    await this.press("Enter");
+    await this.input.waitFor({ state: "hidden" });
+  }
+
+  /** Ctrl+. at the caret; gives the entry with this title. The menu may be empty while the server is busy. */
+  async menu(title) {
+    const entry = this.page.locator(".action-widget .monaco-list-row.action", { hasText: title }).first();
+    for (let attempt = 0; ; attempt++) {
+      await this.press("Control+.");
+      try {
+        await entry.waitFor({ timeout: 8000 });
+        return entry;
+      } catch (error) {
+        if (attempt === 9) {
+          throw error;
+        }
+        await this.press("Escape");
+      }
+    }
+  }
+
+  /** Choose the entry with this title, by keys: a layer lies over the menu until the mouse has moved. */
+  async quickFix(title, shot) {
+    const entry = await this.menu(title);
+    if (shot !== undefined) {
+      await this.shot(shot);
+    }
+    for (let row = 0; row < 20 && !(await entry.getAttribute("class")).includes("focused"); row++) {
+      await this.press("ArrowDown");
+    }
+    await this.press("Enter");
+    await this.page.locator(".action-widget").first().waitFor({ state: "hidden" });
+  }
+
+  /** Save until the file on the disk is as wanted. */
+  async saved(file, wanted) {
+    for (let attempt = 0; attempt < 60; attempt++) {
+      await this.press("Control+s");
+      await this.page.waitForTimeout(500);
+      if (wanted.test(this.text(file))) {
+        return;
+      }
+    }
+    assert.fail(`${file} on the disk never was ${wanted}:\n${this.text(file)}`);
+  }
+
+  /** The hover at the caret, when it says this. */
+  async hover(words) {
+    const shown = this.page.locator(".monaco-hover:visible", { hasText: words }).first();
+    for (let attempt = 0; ; attempt++) {
+      await this.press("Control+k", "Control+i");
+      try {
+        await shown.waitFor({ timeout: 8000 });
+        return (await shown.innerText()).replace(/\s+/g, " ");
+      } catch (error) {
+        if (attempt === 9) {
+          throw error;
+        }
+        await this.press("Escape");
+      }
+    }
+  }
+
+  /** The rows of the Problems panel that say this. */
+  problem(words) {
+    return this.page.locator(".markers-panel .monaco-list-row", { hasText: words });
+  }
+
+  toast(words) {
+    return this.page.locator(".notifications-toasts .notification-list-item", { hasText: words });
+  }
+
+  hint(words) {
+    return this.page.locator(".editor-instance .view-lines span", { hasText: words });
+  }
+}
