@@ -134,3 +134,11 @@ def test_the_client_speaks_each_of_its_languages_wholly() -> None:
     assert said == bundle.keys()
     for text, translated in bundle.items():
         assert re.findall(r"\{\d\}", text) == re.findall(r"\{\d\}", translated)
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "docs/editors.md", "CHANGELOG.md"])
+def test_links_to_our_own_files_lead_somewhere(name: str) -> None:
+    """Pictures too."""
+    page = ROOT / name
+    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
+    assert [] == [link for link in links if not (page.parent / link).exists()]

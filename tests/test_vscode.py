@@ -45,7 +45,7 @@ def play(name: str, shots: Path) -> None:
     assert done.stdout.rstrip().endswith("passed")
 
 
-@pytest.mark.parametrize("name", ["person", "inside", "troubles", "trust", "chinese"])
+@pytest.mark.parametrize("name", ["person", "inside", "troubles", "trust", "chosen", "chinese"])
 def test_vscode(name: str) -> None:
     """Each scenario tells at its top what it shows."""
     play(name, ROOT / ".cache" / "screenshots")

@@ -82,7 +82,9 @@ export async function chooseInterpreter(): Promise<void> {
   if (extension !== undefined && settings().interpreter.length === 0 && vscode.workspace.isTrusted) {
     await vscode.commands.executeCommand("python.setInterpreter");
   } else {
-    await vscode.commands.executeCommand("workbench.action.openSettings", "gradvet.interpreter");
+    // it is a setting of the machine that the code is on: the user's page does not show it in a remote window
+    const where = vscode.env.remoteName === undefined ? "openSettings" : "openRemoteSettings";
+    await vscode.commands.executeCommand(`workbench.action.${where}`, { query: "gradvet.interpreter" });
   }
 }
 

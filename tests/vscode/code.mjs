@@ -37,9 +37,10 @@ const NO_GALLERY = { serviceUrl: "http://127.0.0.1:9/", itemUrl: "http://127.0.0
  *
  * `settings` go to the user's and to the machine's: a window on a server reads those of scope machine from the
  * latter only. `trusting` switches workspace trust off, as a person does who trusts everything. On a `bare` machine
- * there is no program on the PATH, also not on that of the user's shell, which VS Code asks.
+ * there is no program on the PATH, also not on that of the user's shell, which VS Code asks. `development` names
+ * folders of extensions that are loaded as they are, `tests` a program to run in the extension host.
  */
-export async function startCode({ name, settings = {}, bare = false, trusting = true, prepare }) {
+export async function startCode({ name, settings = {}, bare = false, trusting = true, prepare, development = [], tests }) {
   const home = mkdtempSync(path.join(tmpdir(), "gradvet-code-"));
   const folder = path.join(home, "line-fit");
   cpSync(path.join(HERE, "workspace"), folder, { recursive: true });
@@ -95,6 +96,9 @@ export async function startCode({ name, settings = {}, bare = false, trusting = 
     },
   );
   const page = await context.newPage();
+  if (development.length > 0) {
+    await develop(page, (file) => ({ scheme: "vscode-remote", authority: `127.0.0.1:${port}`, path: path.join(HERE, file) }), development, tests);
+  }
   page.setDefaultTimeout(PATIENCE);
   const hands = new Hands(page, folder, path.join(given.shots, name));
   const open = async (file) => {
@@ -113,6 +117,22 @@ export async function startCode({ name, settings = {}, bare = false, trusting = 
     rmSync(home, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
   };
   return { page, hands, folder, home, base, port, elsewhere, open, change, stop };
+}
+
+/**
+ * Load extensions from folders. The workbench takes them from the page's own configuration, and that is changed as
+ * it is read: a page whose answer was rewritten on the way would not be allowed to open sockets of this machine.
+ */
+function develop(page, at, extensions, tests) {
+  const options = { extensions: extensions.map(at), ...(tests && { extensionTestsPath: at(tests) }) };
+  return page.addInitScript((developmentOptions) => {
+    const get = Element.prototype.getAttribute;
+    Element.prototype.getAttribute = function (name) {
+      const value = get.call(this, name);
+      const ours = name === "data-settings" && this.id === "vscode-workbench-web-configuration";
+      return ours ? JSON.stringify({ ...JSON.parse(value), developmentOptions }) : value;
+    };
+  }, options);
 }
 
 /** Run a scenario: what goes wrong is told with the last picture, and nothing is left running. */

@@ -15,10 +15,10 @@ export class Hands {
     this.input = page.locator(".quick-input-widget input[type=text]");
   }
 
-  /** A picture of the whole window. */
-  async shot(name) {
-    await this.page.waitForTimeout(300);
-    await this.page.screenshot({ path: path.join(this.shots, `${name}.png`) });
+  /** A picture of the window, or of a part of it. */
+  async shot(name, clip) {
+    await this.page.waitForTimeout(500);
+    await this.page.screenshot({ path: path.join(this.shots, `${name}.png`), ...(clip && { clip }) });
   }
 
   text(file) {
@@ -83,7 +83,7 @@ export class Hands {
   async quickFix(title, shot) {
     const entry = await this.menu(title);
     if (shot !== undefined) {
-      await this.shot(shot);
+      await this.shot(...shot);
     }
     for (let row = 0; row < 20 && !(await entry.getAttribute("class")).includes("focused"); row++) {
       await this.press("ArrowDown");

@@ -4,6 +4,8 @@ import assert from "node:assert/strict";
 import { PATIENCE, scenario } from "./code.mjs";
 
 const SETTINGS = { "editor.codeActionsOnSave": { "source.fixAll.gradvet": "explicit" } };
+// the editor without the bars around it
+const EDITOR = { x: 48, y: 35, width: 1000, height: 560 };
 const DETACHED = /total \+= loss\.detach\(\)/;
 
 await scenario("person", {}, async ({ page, hands, open, change, elsewhere }, said) => {
@@ -34,7 +36,7 @@ await scenario("person", {}, async ({ page, hands, open, change, elsewhere }, sa
   await hands.goToText("train.py", "loss.backward()", 1);
   const hover = await hands.hover("requires grad");
   assert.match(hover, /requires grad/);
-  await hands.shot("hover");
+  await hands.shot("hover", EDITOR);
   said(`the hover tells the state: ${hover.slice(0, 80)}`);
   await hands.press("Escape");
   await hands.goToText("train.py", "total += loss", 1);
@@ -44,7 +46,7 @@ await scenario("person", {}, async ({ page, hands, open, change, elsewhere }, sa
   said("the hover of a finding tells of the rule");
 
   await hands.goToText("train.py", "total += loss", 2);
-  await hands.quickFix("drop the graph", "quick-fix");
+  await hands.quickFix("drop the graph", ["quick-fix", EDITOR]);
   await hands.saved("train.py", DETACHED);
   said("quick fix: .detach()");
   await hands.press("Control+z");
