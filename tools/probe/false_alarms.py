@@ -82,10 +82,10 @@ def _ran(analysis: Analysis, found: Diagnostic, observation: Observation) -> boo
 
 def _around(analysis: Analysis, found: Diagnostic) -> Iterator[ast.AST]:
     """What stands around a finding, from the inside out."""
-    node: ast.AST | None = next(_expressions(analysis.module, found), None)
-    while node in analysis.module.parents:
-        node = analysis.module.parents[node]
+    node = analysis.module.parents.get(next(_expressions(analysis.module, found), None))
+    while node is not None:
         yield node
+        node = analysis.module.parents.get(node)
 
 
 def _expressions(module: Module, found: Diagnostic) -> Iterator[ast.expr]:

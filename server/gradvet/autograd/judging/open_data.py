@@ -8,8 +8,9 @@ import ast
 from collections.abc import Iterator
 
 from gradvet.autograd.events import DataUse
-from gradvet.autograd.judging.above import ANY_FUNCTION, Parents, function_of
+from gradvet.autograd.judging.above import ANY_FUNCTION, function_of
 from gradvet.autograd.memory.domain import ANYTHING
+from gradvet.syntax.parents import Parents
 from gradvet.syntax.parse import Module
 
 _OF_TENSORS = frozenset({
@@ -19,7 +20,9 @@ _OF_TENSORS = frozenset({
 })  # fmt: skip
 """Methods that tensors have and that objects with another `.data` do not; arrays lack most of them too."""
 _SHOWN = frozenset({"requires_grad", "grad_fn", "is_leaf"})
-_LEAVES_ARRAYS = frozenset({"cpu", "cuda", "to", "detach", "clone", "numpy", "item", "float", "half", "double"})
+_LEAVES_ARRAYS = frozenset(
+    {"cpu", "cuda", "to", "detach", "clone", "numpy", "item", "float", "half", "double"}
+)
 """Methods of a tensor that a memoryview, the `.data` of an array, has not."""
 
 
@@ -47,7 +50,9 @@ def open_data(module: Module, known: set[ast.AST]) -> Iterator[DataUse]:
 def _is_tensor(node: ast.Attribute, parents: Parents, shown: set[str]) -> bool:
     """Whether what `.data` is taken of is a tensor: by what it is made with, or what else is done with it."""
     holder, above = node.value, parents.get(node)
-    called = above.attr if isinstance(above, ast.Attribute) and isinstance(parents.get(above), ast.Call) else ""
+    called = (
+        above.attr if isinstance(above, ast.Attribute) and isinstance(parents.get(above), ast.Call) else ""
+    )
     if called == "requires_grad_":
         return True
     if isinstance(holder, (ast.Name, ast.Attribute)):
