@@ -25,8 +25,10 @@ class SharedEdit(Event):
 class SnapshotAliased(Event):
     """What was kept of a model's parameters is no copy: the optimizer changes it with the model.
 
-    `kind` is state_dict, or element (a parameter's value that was added to a container); `step` is where the
-    parameters change, `read` where the snapshot is used, `loaded` whether it is loaded into its own model.
+    `kind` is state_dict; element (a parameter's value that was added to a container); compared (one that is held
+    against the parameter that it was taken of); or same (parameters held against themselves, with no snapshot).
+    `step` is where the parameters change, `read` where the snapshot is used, `loaded` whether it is loaded into
+    its own model.
     """
 
     kind: str

@@ -19,8 +19,15 @@ def check(event: SnapshotAliased) -> Iterator[Finding]:
     if event.step is not None:
         notes.append(Note("changed", f"{code(event.step)} changes it in place", event.step))
     if event.read is not None:
-        notes.append(Note("loaded" if event.loaded else "read", code(event.read), event.read))
-    if event.kind == "element":
+        said = "loaded" if event.loaded else event.kind if event.kind == "compared" else "read"
+        notes.append(Note(said, code(event.read), event.read))
+    if event.kind == "same":
+        message = f"{value} compares parameters with themselves: another name for them is no copy"
+        yield Finding(event.node, message, called_from(event.calls))
+        return
+    if event.kind == "compared" and event.read is not None:
+        message = f"{value} copies nothing: it changes with every step, and {code(event.read)} compares it with itself"
+    elif event.kind == "element":
         message = f"{value} copies nothing: every element that is added here is the same memory, and holds the newest values"
     elif event.loaded:
         message = f"{value} holds the model's own tensors, not copies: loading it back changes nothing"
@@ -45,7 +52,7 @@ def _copied(module: Module, event: SnapshotAliased) -> Sequence[Edit]:
     value = event.value
     if not isinstance(value, ast.expr):
         return []
-    if event.kind == "element":
+    if event.kind != "state_dict" and not _is_state_dict(value):
         is_array = (
             isinstance(value, ast.Call)
             and isinstance(value.func, ast.Attribute)
@@ -66,6 +73,14 @@ def _copied(module: Module, event: SnapshotAliased) -> Sequence[Edit]:
             value_text = module.text(value)
     name, imports = _deepcopy(module)
     return [*imports, *edits.replace(module, value, f"{name}({value_text})")]
+
+
+def _is_state_dict(value: ast.expr) -> bool:
+    return (
+        isinstance(value, ast.Call)
+        and isinstance(value.func, ast.Attribute)
+        and value.func.attr == "state_dict"
+    )
 
 
 def _deepcopy(module: Module) -> tuple[str, list[Edit]]:

@@ -221,7 +221,7 @@ class Judge:
             self.registration.conclude(self.optimizers, self.reached_leaves, self.cut_notes.wanted)
         if self.escapes.stops or self.escapes.made:
             self.escapes.conclude(module.parents)
-        if self.machine.rewritten or self.snapshots.loads:
+        if self.machine.rewritten or self.snapshots.noticed:
             self.arrays.conclude(module.parents)
             self.snapshots.conclude(module.parents)
 

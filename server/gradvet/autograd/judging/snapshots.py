@@ -10,8 +10,9 @@ from gradvet.autograd.judging.above import function_of
 from gradvet.autograd.library.layers import members
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import YES, Alias, Tensor
-from gradvet.autograd.memory.values import Array, Dict, Optimizer, Ref, Sequence, Value, refs
+from gradvet.autograd.memory.values import Array, Dict, Each, Optimizer, Ref, Sequence, Value, atoms, refs
 from gradvet.syntax.parents import Parents
+from gradvet.syntax.tree import walk
 
 OF_STATE_DICT, OF_PARAMETER = 1, 2
 _DEEP = 2
@@ -44,17 +45,24 @@ class SnapshotNotes:
     waiting: set[int] = field(default_factory=set)
     spent: bool = False
     loads: dict[int, tuple[ast.AST, tuple[ast.AST, ...]]] = field(default_factory=dict)
+    changed: set[int] = field(default_factory=set)
+    same: dict[ast.AST, tuple[ast.AST, ...]] = field(default_factory=dict)
+    equals: dict[ast.AST, tuple[int, ast.AST, tuple[ast.AST, ...]]] = field(default_factory=dict)
+
+    @property
+    def noticed(self) -> bool:
+        """Whether there is anything to conclude."""
+        return bool(self.loads or self.equals or self.same)
 
     def stepped(self, leaves: frozenset[int], site: ast.AST) -> None:
         """An optimizer has changed these leaves; what was taken of them before is stale."""
-        if not self.taken or not leaves:
-            return
         m = self.machine
         storage: set[int] = set()
         for leaf in leaves:
             state = m.cells.get(leaf)
             if type(state) is Tensor:
                 storage |= state.storage
+        self.changed |= storage
         known = ((address, m.cells.get(address)) for address in m.store.sharing.on(storage))
         aliases = [
             (address, content.storage, content.alias)
@@ -65,7 +73,7 @@ class SnapshotNotes:
             if shared.isdisjoint(storage):
                 continue
             kind = OF_STATE_DICT if self._is_of_state_dict(alias) else OF_PARAMETER
-            m.rewritten = True
+            m.rewritten = m.rewritten or self.taken
             m.store.set(stale_key(address), kind)
             self.steps.setdefault(address & ~1, site)
 
@@ -129,6 +137,47 @@ class SnapshotNotes:
             found += self._stale_in(part, depth + 1)
         return found
 
+    def compared(self, node: ast.AST, one: Value, other: Value) -> None:
+        """Two values are compared, or their difference is taken: whether one is a snapshot of the other, and stale."""
+        if one == other and _differ(node) and self._has_changed(one):
+            self.same.setdefault(node, self.machine.where())
+            return
+        for snapshot, against in ((one, other), (other, one)):
+            taken = self._stale_aliases(snapshot)
+            if taken and snapshot != against and self._places(snapshot) == self._places(against):
+                for address, alias in taken:
+                    self.equals.setdefault(alias.node, (address, node, self.machine.where()))
+                return
+
+    def _has_changed(self, value: Value) -> bool:
+        """Whether a value is certainly one or more parameters that an optimizer has changed."""
+        places = self._places(value) if type(value) in (Ref, Each) else frozenset()
+        return bool(places) and places <= self.changed
+
+    def _stale_aliases(self, value: Value) -> list[tuple[int, Alias]]:
+        """The tensors and arrays that a value may be, when each was taken of a parameter that has changed since."""
+        found = []
+        for atom in atoms(value):
+            for ref in refs(atom):
+                content = self.machine.cells.get(ref.address)
+                stale = self.machine.cells.get(stale_key(ref.address))
+                if not isinstance(content, (Tensor, Array)) or content.alias is None or not stale:
+                    return []
+                found.append((ref.address & ~1, content.alias))
+            if type(atom) not in (Ref, Each):
+                return []
+        return found
+
+    def _places(self, value: Value) -> frozenset[int]:
+        """The storage of what a value may be; nothing when some of it has none."""
+        places: set[int] = set()
+        for ref in refs(value):
+            content = self.machine.cells.get(ref.address)
+            if not isinstance(content, (Tensor, Array)):
+                return frozenset()
+            places |= content.storage
+        return frozenset(places)
+
     def handed_over(self, values: tuple[Value, ...], depth: int = 0) -> None:
         """A call that is not followed was given these: it may fill a dictionary anew."""
         for value in values:
@@ -171,6 +220,13 @@ class SnapshotNotes:
             told.add(site)
             calls = m.calls_of.get(site, ())
             m.emit(SnapshotAliased(site, calls, "state_dict", site, step, read[0], loaded is not None))
+        for site, (address, node, calls) in self.equals.items():
+            if not any(site in walk(one) for one in told):
+                told.add(site)
+                step = self.steps.get(address)
+                m.emit(SnapshotAliased(site, calls, "compared", site, step, node, loaded=False))
+        for node, calls in self.same.items():
+            m.emit(SnapshotAliased(node, calls, "same", node, None, None, loaded=False))
         for address, grown in self.grown.items():
             step = self.steps.get(address)
             if step is not None and grown.site not in told:
@@ -188,6 +244,18 @@ class SnapshotNotes:
                     if part.address & ~1 in self.steps:
                         return self.steps[part.address & ~1]
         return None
+
+
+def _differ(node: ast.AST) -> bool:
+    """Whether what is compared goes by two names: nobody means to compare `w` with `w`."""
+    match node:
+        case ast.BinOp(left=one, right=other) | ast.Compare(left=one, comparators=[other]):
+            pass
+        case ast.Call(args=[one, other, *_]) | ast.Call(func=ast.Attribute(value=one), args=[other]):
+            pass
+        case _:
+            return False
+    return ast.dump(one) != ast.dump(other)
 
 
 def _only_keys(node: ast.AST, parents: Parents) -> bool:

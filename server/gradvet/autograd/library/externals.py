@@ -9,7 +9,7 @@ from gradvet.autograd.knowledge.lookup import load
 from gradvet.autograd.library import arrays, flags, layers, leaves
 from gradvet.autograd.library.distributions import make as make_distribution
 from gradvet.autograd.library.evidence import runs_backward
-from gradvet.autograd.library.operations import edit, made_in, perform, tensor_like
+from gradvet.autograd.library.operations import COMPARES, edit, made_in, perform, tensor_like
 from gradvet.autograd.library.optimizers import made, owned_by
 from gradvet.autograd.library.tensors import array_of, numbers_in, to_numpy
 from gradvet.autograd.machine import MODE, Machine
@@ -209,6 +209,8 @@ def _initialised(m: Machine, name: str, call: Call) -> Value:
 def _numpy(m: Machine, name: str, call: Call) -> Value:
     """numpy, and the libraries that hand what they are given to it: a tensor that requires grad raises there."""
     short = name.rpartition(".")[2]
+    if short in COMPARES and len(call.args) > 1 and m.judge is not None:
+        m.judge.snapshots.compared(call.node, *call.args[:2])
     cuts = frozenset[int]()
     refused = False
     for at, value in enumerate(call.all_values()):

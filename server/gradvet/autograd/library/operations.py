@@ -191,6 +191,8 @@ def perform(
         given = chosen in op.forms.values()
         op = chosen if given else dropping(op, chosen, inputs.arguments.get("p"))
     words = name or op.name.rpartition(".")[2]
+    if op.name.rpartition(".")[2] in COMPARES and m.judge is not None and len(inputs.arguments) > 1:
+        m.judge.snapshots.compared(site, *list(inputs.arguments.values())[:2])
     mutate(m, site, op, inputs, words, tag=tag, target=target)
     return results(m, site, op, inputs, words, tag)
 
@@ -255,6 +257,11 @@ def mutate(
                 )
 
 
+COMPARES = frozenset({
+    "equal", "allclose", "isclose", "eq", "ne", "sub", "subtract", "dist", "mse_loss", "l1_loss", "array_equal",
+    "cosine_similarity", "pairwise_distance",
+})  # fmt: skip
+"""What tells how two tensors differ, also when they are numpy's."""
 ALONE = frozenset({"the caller, which is not in this file, leaves grad mode on"})
 Carried = tuple[int, list[Operand]]
 

@@ -121,6 +121,8 @@ def binary(m: Machine, node: ast.AST, op: ast.operator, left: Value, right: Valu
         return _constants(kind, left, right)
     forgotten.used(m, left, node)
     forgotten.used(m, right, node)
+    if kind is ast.Sub and m.judge is not None:
+        m.judge.snapshots.compared(node, left, right)
     made = _tensor_op(m, node, kind, left, right)
     if made is not None:
         return made
@@ -271,6 +273,8 @@ def compare(m: Machine, node: ast.AST, op: ast.cmpop, left: Value, right: Value)
         m.tensor(one) is not None and _never_equal(other) for one, other in ((left, right), (right, left))
     ):
         return const(kind is ast.NotEq)
+    if kind in (ast.Eq, ast.NotEq) and m.judge is not None:
+        m.judge.snapshots.compared(node, left, right)
     made = _tensor_op(m, node, kind, left, right)
     if made is not None:
         return made
