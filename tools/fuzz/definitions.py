@@ -213,6 +213,38 @@ def _quiet_generator(writer: Writer) -> Definition:
     return lines, made, "l"
 
 
+def _global(writer: Writer) -> Definition:
+    """A function that gives a name of the module another value."""
+    name, argument = writer.fresh("fn"), writer.fresh("a")
+    held = writer.random.choice([known for known, kind in writer.names if kind == "m"])
+    writer.put(argument, "m")
+    lines = [
+        f"def {name}({argument}):",
+        f"    global {held}",
+        f"    {held} = {writer.expression('m', 0)}",
+        f"    return {writer.expression('m', 0)}",
+    ]
+    return lines, name, "f"
+
+
+def _sending(writer: Writer) -> Definition:
+    """A generator that is asked for one thing after the other, and may be closed before its end."""
+    name, argument, made, first, second = (writer.fresh(prefix) for prefix in ("gen", "a", "it", "m", "m"))
+    given = writer.expression("m", 1)
+    writer.put(argument, "m")
+    lines = [
+        f"def {name}({argument}):",
+        *writer.body(1, 1),
+        f"    yield {writer.expression('m', 0)}",
+        f"    {argument} = {writer.expression('m', 0)}",
+        f"    yield {argument}",
+        f"{made} = {name}({given})",
+        f"{first} = next({made})",
+        *writer.random.choice(([f"{second} = next({made})"], [f"{second} = {first} * 2", f"{made}.close()"])),
+    ]
+    return lines, second, "m"
+
+
 def _changes(module: str) -> list[list[str]]:
     """What may be done to a module between its making and its calls."""
     return [
@@ -225,6 +257,8 @@ def _changes(module: str) -> list[list[str]]:
         [f"{module}.first.register_forward_hook(lambda m, i, o: o * 2)"],
         [f"{module}.first.register_forward_pre_hook(lambda m, i: (i[0] * 2,))"],
         [f"for k, p in {module}.named_parameters():", "    p.requires_grad_(k == 'scale')"],
+        [f"{module}.first.register_full_backward_hook(lambda m, i, o: None)"],
+        [f"{module} = copy.deepcopy({module})"],
         [f"{module}.scale.data.mul_(0.5)"],
         [f"{module}.scale = nn.Parameter(torch.zeros(3, 3), requires_grad=False)"],
     ]
@@ -247,10 +281,13 @@ def _training(writer: Writer) -> Definition:
     inside += writer.random.choice(
         ([], [], [f"nn.utils.clip_grad_norm_({net}.parameters(), 1.0)"], [f"{net}.bias.grad.mul_(0.5)"])
     )
-    inside += [f"{optimizer}.step()"]
+    scheduled = writer.chance(0.2)
+    inside += [f"{optimizer}.step()", *([f"{optimizer}_lr.step()"] if scheduled else [])]
+    schedule = f"{optimizer}_lr = torch.optim.lr_scheduler.StepLR({optimizer}, 1)"
     lines = [
         f"{net} = nn.Linear(3, 3)",
         f"{optimizer} = torch.optim.{rule}({net}.parameters(), lr=0.1)",
+        *([schedule] if scheduled else []),
         f"for {writer.fresh('k')} in range(2):",
         *indented(inside),
     ]
@@ -269,4 +306,6 @@ _DEFINITIONS: tuple[Callable[[Writer], Definition], ...] = (
     _inheriting,
     _decorated,
     _quiet_generator,
+    _global,
+    _sending,
 )

@@ -8,16 +8,21 @@ Linear layer, `z` an optimizer.
 """
 
 PRELUDE = """\
+import asyncio
 import contextlib
 import copy
+import dataclasses
 import functools
+import typing
 from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
-from torch.distributions import Categorical, Normal
+from torch.distributions import Bernoulli, Categorical, Normal
+from torch.utils.data import DataLoader, TensorDataset
 
 
 class Box:
@@ -30,6 +35,39 @@ class Box:
 
     def detached(self):
         return self.h.detach()
+
+
+@dataclasses.dataclass
+class Record:
+    first: torch.Tensor
+    second: torch.Tensor = None
+    seen: list = dataclasses.field(default_factory=list)
+
+    def __post_init__(self):
+        if self.second is None:
+            self.second = self.first * 2
+
+    def keep(self, x):
+        self.seen.append(x)
+        return self.first * x
+
+
+class Both(typing.NamedTuple):
+    left: torch.Tensor
+    right: torch.Tensor
+
+
+class Blind:
+    def __init__(self, blind=True):
+        self.blind = blind
+
+    def __enter__(self):
+        self.before = torch.is_grad_enabled()
+        torch.set_grad_enabled(not self.blind)
+        return self
+
+    def __exit__(self, *raised):
+        torch.set_grad_enabled(self.before)
 
 
 class Clip(torch.autograd.Function):
@@ -62,6 +100,11 @@ class Scale(torch.autograd.Function):
 def quiet(blind=True):
     with torch.set_grad_enabled(not blind):
         yield blind
+
+
+async def later(x):
+    await asyncio.sleep(0)
+    return x * 2
 
 
 def doubling(function):
@@ -122,6 +165,21 @@ EXPRESSIONS: dict[str, tuple[str, ...]] = {
         "next(x for x in {l})", "{w}.weight.data", "list({w}.parameters())[0]", "{w}.state_dict()['weight']",
         "dict({w}.named_parameters())['weight']", "torch.from_numpy({m}.detach().numpy().copy())",
         "torch.tensor({m}.detach().numpy())", "torch.as_tensor({m}.detach().numpy())", "getattr({o}, 'h')",
+        "Record({m}).first", "Record({m}).second", "Record({m}, {m}).keep({m})", "Both({m}, {m}).left",
+        "dataclasses.replace(Record({m}), second={m}).second", "Both({m}, {m})._replace(left={m})[0]",
+        "asyncio.run(later({m}))", "nn.GRU(3, 3)({m})[0]", "nn.LSTM(3, 3)({m})[1][0].expand(3, 3)",
+        "nn.MultiheadAttention(3, 1)({m}, {m}, {m})[0]", "nn.Embedding(3, 3)({i})", "F.embedding({i}, {m})",
+        "torch.func.jvp(lambda x: x * {m}, ({m},), ({m},))[1]", "torch.fft.fft({m}).real", "torch.special.erf({m})",
+        "torch.func.grad_and_value(lambda x, y: (x * y).sum())({m}, {m})[0]", "torch.cross({m}, {m}, dim=0)",
+        "torch.func.jacrev(lambda x: x * {m})({m}).sum((0, 1))", "torch.tensor_split({m}, 3)[0].expand(3, 3)",
+        "torch.linalg.norm({m}, dim=1)[:, None] * {m}", "{m}.ravel().view(3, 3)", "{m}.swapdims(0, 1)",
+        "{m}.scatter_add(0, {m}.argsort(0), {m})", "torch.vstack([{v}, {v}, {v}])", "{m}.nan_to_num()",
+        "torch.logaddexp({m}, {m})", "{m}.unflatten(0, (3, 1)).squeeze(1)", "{m}.repeat_interleave(1, 0)",
+        "F.scaled_dot_product_attention({m}[None], {m}[None], {m}[None])[0]", "F.log_softmax({m}, 0)",
+        "F.batch_norm({m}, None, None, training=True)", "F.leaky_relu({m}, 0.1)", "F.hardtanh({m})", "F.silu({m})",
+        "torch.addcmul({m}, {m}, {m})", "torch.baddbmm({m}[None], {m}[None], {m}[None])[0]", "torch.kron({s}, {m})",
+        "Bernoulli(logits={m}).log_prob({b}.float())", "Bernoulli(probs={m}.sigmoid()).sample()",
+        "torch.tensor({m}.detach().numpy().copy(), requires_grad=True)", "{m}.rot90()", "{m}.prod(0).expand(3, 3)",
         "Scale.apply({m}, 2.0)", "doubling({f})({m})", "{m} and {m}", "{m!}.grad or {m}",
         "{m} if {m!}.is_leaf and not {m!}.requires_grad else {m}",
     ),
@@ -137,6 +195,9 @@ EXPRESSIONS: dict[str, tuple[str, ...]] = {
     "s": (
         "{m}.sum()", "{m}.mean()", "{v}.dot({v})", "{v}[0]", "{m}[1, 2]", "{s} + {s}", "{s} * {n}",
         "{m}.norm()",
+        "F.nll_loss(F.log_softmax({m}, 1), {i})", "F.huber_loss({m}, {m})", "F.smooth_l1_loss({m}, {m})",
+        "F.binary_cross_entropy_with_logits({m}, {m}.sigmoid())", "F.kl_div({m}, {m}, reduction='batchmean')",
+        "torch.dist({m}, {m})", "torch.trace({m})", "torch.linalg.det({m})", "{m}.var()", "{m}.logsumexp((0, 1))",
         "F.mse_loss({m}, {m})", "F.cross_entropy({m}, {i})", "F.l1_loss({m}, {m}, reduction='sum')",
         "{s}.detach()",
         "{m}.max()", "torch.tensor({n})", "torch.zeros(())", "{v} @ {v}", "{c}.entropy()",
@@ -158,7 +219,8 @@ EXPRESSIONS: dict[str, tuple[str, ...]] = {
         "torch.tanh", "F.softplus", "functools.partial(torch.add, {m})",
         "functools.partial(F.softmax, dim=0)",
         "lambda x: x * {m}", "lambda x: x.detach()", "lambda x, y={m}: x + y", "copy.deepcopy({f!})",
-        "{w!}",
+        "{w!}", "Record({m}).keep", "nn.DataParallel({w})", "nn.utils.parametrizations.weight_norm(nn.Linear(3, 3))",
+        "nn.PReLU()", "nn.Conv1d(3, 3, 1)", "nn.GroupNorm(1, 3)", "nn.Hardswish()", "nn.Softmax(dim=0)",
     ),
     "l": (
         "[{m}, {m}]", "[{m}, {m}, {m}]", "[x * 2.0 for x in {l}]", "[{f}(x) for x in {l}]", "list({t})",
@@ -177,6 +239,7 @@ EXPRESSIONS: dict[str, tuple[str, ...]] = {
     "w": ("nn.Linear(3, 3)", "nn.Linear(3, 3).eval()", "copy.deepcopy({w})"),
     "z": (
         "torch.optim.SGD({w}.parameters(), lr=0.1)", "torch.optim.Adam({w}.parameters(), lr=0.1)",
+        "torch.optim.RMSprop([{{'params': {w}.parameters(), 'lr': 0.1}}, {{'params': [{m!}]}}])",
         "torch.optim.SGD([{m!}], lr=0.1, momentum=0.9)", "torch.optim.AdamW([*{w}.parameters()], lr=0.1)",
     ),
 }  # fmt: skip
@@ -227,6 +290,13 @@ STATEMENTS = (
     "torch.add({m}, {m}, out={m!})", "nn.init.xavier_uniform_({w!}.weight)",
     "{w!}.weight.requires_grad_(True)", "{w!}.apply(lambda q: q.requires_grad_(False))",
     "{z!}.step()", "{z!}.step()", "{z!}.zero_grad()", "{z!}.zero_grad(set_to_none=False)",
+    "{m!}.exp_()", "{m!}.neg_()", "{m!}.sigmoid_()", "{m!}.lerp_({m}, 0.5)", "{m!}.t_()", "{m!}.bernoulli_(0.5)",
+    "{m!}.scatter_(0, {m}.argsort(0), 1.0)", "torch._foreach_mul_([{m!}, {m!}], 0.5)",
+    "with torch.no_grad():\n    {w!}.weight.copy_({m})", "with torch.no_grad():\n    {w!}.weight -= 0.1 * {m}",
+    "nn.utils.vector_to_parameters(torch.zeros(12), {w!}.parameters())", "{m!}.grad = {m}",
+    "nn.utils.clip_grad_value_({w!}.parameters(), 0.1)", "{w!}.register_full_backward_hook(lambda *_: None)",
+    "for {k} in {w!}.parameters():\n    {k}.data.add_(1.0)", "{w!}.register_buffer('kept', {m})",
+    "{m!}.register_post_accumulate_grad_hook(lambda x: x.grad.mul_(0.5))", "list(map(print, {l!}))",
     "{z!}.add_param_group({{'params': [{m!}]}})", "{w!}.to(torch.float32)", "{w!}.eval()",
 )  # fmt: skip
 """Statements that bind no new name."""
@@ -261,6 +331,15 @@ BINDINGS = (
     ("{0} = [x for x in {l} if x.requires_grad] or [{m}, {m}]", "l"),
     ("{0} = (lambda *xs, **kw: xs[0] + kw['y'])(*{t}, y={m})", "m"),
     ("{0} = iter({l}[:])\n{1} = next({0})\n{2} = next({0})", " mm"),
+    ("with ThreadPoolExecutor(1) as {1}:\n    {0} = list({1}.map({f}, {l}))", "l "),
+    ("with ThreadPoolExecutor(1) as {1}:\n    {0} = {1}.submit({f}, {m}).result()", "m "),
+    ("with contextlib.ExitStack() as {1}:\n    {1}.enter_context(torch.no_grad())\n    {0} = {m}", "m "),
+    (
+        "match Record({m}, {m}):\n    case Record(first={0}):\n        pass\n    case _:\n        {0} = {m}",
+        "m",
+    ),
+    ("with Blind() as {1}:\n    {0} = {m}", "m "),
+    ("{0}, {1} = Both({m}, {m})", "mm"),
     ("({0}, {1}), {2} = ({m}, {m}), {m}", "mmm"),
     ("{0} = {m!}.grad\nif {0} is None:\n    {0} = {m}", "m"),
     ("{0} = {w!}.weight.grad if {w!}.weight.grad is not None else {m}", "m"),
@@ -290,6 +369,9 @@ BLOCKS = (
     "with contextlib.suppress(RuntimeError, ValueError):", "with quiet():", "with quiet(False), torch.no_grad():",
     "if {m!}.requires_grad and {m!}.is_leaf:", "if {m!}.requires_grad or {n} > 2:",
     "if not torch.is_grad_enabled():", "if isinstance({m!}, nn.Parameter):", "for {k.m} in ({m}, {m}):",
+    "with Blind({n} > 1):", "for {k.m} in DataLoader(list({l}), batch_size=None):",
+    "for {k.m}, {k.v} in DataLoader(TensorDataset({m}.detach(), {v}.detach()), batch_size=3):",
+    "with torch.autograd.graph.save_on_cpu():", "with torch.autograd.set_detect_anomaly(False):",
     "for {k.m} in {l}[1:]:", "for {k.m}, {k.v} in [({m}, {v})]:", "while {s} > 1e6:",
 )  # fmt: skip
 """Heads of blocks: `{k}` is a new name, `{k.m}` one of a kind that the block may use."""
@@ -298,6 +380,6 @@ SUBMODULES = (
     "nn.Linear(3, 3)", "nn.Linear(3, 3, bias=False)", "nn.ReLU(inplace=True)", "nn.Dropout(0.5)",
     "nn.LayerNorm(3)",
     "nn.Sequential(nn.Linear(3, 3), nn.Tanh())", "nn.BatchNorm1d(3)", "nn.Identity()",
-    "nn.Linear(3, 3).requires_grad_(False)",
+    "nn.Linear(3, 3).requires_grad_(False)", "nn.Conv1d(3, 3, 1)", "nn.PReLU()",
 )  # fmt: skip
 """What a class of the program has as its parts."""

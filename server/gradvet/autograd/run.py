@@ -16,6 +16,7 @@ from gradvet.autograd.library import (  # noqa: F401  some only register what th
     collectives,
     custom_functions,
     data,
+    foreach,
     functorch,
     methods,
     norms,

@@ -74,9 +74,10 @@ def _keeps(op: Op, asking: set[str], may_ask: set[str], inputs: Inputs) -> int:
     if op.twice != "raises":
         return NO if op.twice == "fine" else MAYBE
     needs = [entry.needs for entry in (*op.saves_in, *op.saves_out)]
-    if not needs or op.saves_hidden != "never" or any(asking & one for one in needs):
+    if not needs or any(asking & one for one in needs):
         return YES
-    return MAYBE if inputs.unknown or any(may_ask & one for one in needs) else NO
+    perhaps = inputs.unknown or op.saves_hidden != "never" or any(may_ask & one for one in needs)
+    return MAYBE if perhaps else NO
 
 
 def _graph_of_gradients(op: Op, inputs: Inputs) -> int:

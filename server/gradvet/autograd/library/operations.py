@@ -361,6 +361,15 @@ def carried(op: Op, inputs: Inputs) -> tuple[int, list[Operand]]:
     return truth, through
 
 
+FILL = "fill_value"
+"""The parameter that decides the dtype of what is filled with it: `torch.full((), 3)` is a tensor of integers."""
+
+
+def _dtype_of_number(value: Value) -> int:
+    kind = value.kind if type(value) in (Const, Number) else ""
+    return FLOAT if kind in ("float", "complex") else INTEGER if kind in ("int", "bool") else FLOAT | INTEGER
+
+
 def dtype_of(op: Op, out: Output, inputs: Inputs) -> int:
     """The dtype class of an output."""
     wanted = inputs.arguments.get("dtype")
@@ -372,6 +381,8 @@ def dtype_of(op: Op, out: Output, inputs: Inputs) -> int:
                 return INTEGER
             if value.name in _FLOAT_TYPES:
                 return FLOAT
+    if FILL in inputs.arguments and not inputs.operands:
+        return _dtype_of_number(inputs.arguments[FILL])
     if out.dtype in _DTYPES and out.dtype != "maybe":
         return _DTYPES[out.dtype]
     if not inputs.operands:
@@ -840,15 +851,20 @@ def changed_unseen(m: Machine, value: Value, before: Tensor | None = None) -> No
 
     So is that of all views which count their versions together with what was changed.
     """
-    if before is not None and not counts_with_source(before):
+    if before is not None and not _may_count_with_source(before):
         return
     storage = frozenset[int]().union(*(state.storage for _, state in m.tensors(value)))
     for address in m.store.sharing.on(storage):
         other = m.cells.get(address)
         if type(other) is not Tensor or not other.storage & storage:
             continue
-        if other.view & YES and other.requires_grad & YES and counts_with_source(other):
+        if other.view & YES and other.requires_grad & YES and _may_count_with_source(other):
             m.store.set(address, made_again(other))
+
+
+def _may_count_with_source(state: Tensor) -> bool:
+    """What only may be a view of an array or of `.data` may as well be something of its own."""
+    return state.view == MAYBE or counts_with_source(state)
 
 
 def counts_with_source(state: Tensor) -> bool:

@@ -513,12 +513,9 @@ def _replace(m: Machine, name: str, call: Call) -> Value:
     content = m.cells.get(getattr(source, "address", -1))
     if type(content) is not Instance or type(source) is not Ref:
         return source
-    made = m.new(call.node, Instance(content.owner), "replaced")
-    for field in m.classes[content.owner].fields:
-        value = call.keywords.get(field, m.cells.get((source.address, field)))
-        if value is not None:
-            m.write_cell(made, field, value)
-    return made
+    kept = {field: m.cells.get((source.address, field)) for field in m.classes[content.owner].fields}
+    given = {field: value for field, value in kept.items() if value is not None} | call.keywords
+    return call_value(m, Class(content.owner), Call(call.node, (), given))
 
 
 @handles("dataclasses.dataclass")
