@@ -10,7 +10,7 @@ from gradvet.autograd.library.kept import Inputs
 from gradvet.autograd.library.operations import computed, in_mode, made_in, operands_of
 from gradvet.autograd.library.tensors import combined
 from gradvet.autograd.machine import MODE, Machine
-from gradvet.autograd.memory.domain import FLOAT, GRAD, INFERENCE, MAYBE, NO, YES, Origin, Tensor
+from gradvet.autograd.memory.domain import FLOAT, GRAD, INFERENCE, MAYBE, NO, NOTHING, YES, Origin, Tensor
 from gradvet.autograd.memory.values import (
     FALSE,
     NONE,
@@ -134,7 +134,7 @@ def _mapped(m: Machine, value: Value, call: Call, tag: str, change: Callable[[Te
         made = change(state)
         ref = m.new(call.node, made, tag)
         own = frozenset({ref.address})
-        leaves = own if made.requires_grad & YES else made.leaves
+        leaves = made.leaves or (own if made.requires_grad & YES else NOTHING)
         m.update(ref, lambda t: t._replace(storage=own, leaves=leaves) if type(t) is Tensor else t)
         return ref
     if type(value) is Tuple:
@@ -278,10 +278,15 @@ def _jvp(m: Machine, name: str, call: Call) -> Value:
     primals = items_of(m, call.args[1]) if len(call.args) > 1 else None
     if primals is None:
         return Tuple((unknown_call(m, call, "a value"), Unknown("a tangent")))
+    there = _leaves_now(m)
     inner = [_mapped(m, arg, call, f"inner {at}", lambda s: _inner(s, NO)) for at, arg in enumerate(primals)]
     value = _run(m, call.args[0], Call(call.node, tuple(inner)))
-    both = (_outside(m, value, call, f"jvp {part}", list(primals)) for part in ("value", "tangent"))
-    return Tuple(tuple(both))
+    state = m.tensor(value)
+    asks = MAYBE if _outer_leaves(m, value, there) else NO
+    surely = asks == MAYBE and state is not None and state.requires_grad == YES
+    out = _outside(m, value, call, "jvp value", list(primals), YES if surely else asks)
+    given = [*primals, *call.args[2:3]]
+    return Tuple((out, _outside(m, value, call, "jvp tangent", given, asks, derived=True)))
 
 
 @handles("torch.autograd.functional.jacobian", "torch.autograd.functional.hessian")

@@ -24,7 +24,7 @@ from gradvet.autograd.library.externals import handles
 from gradvet.autograd.library.layers import NORMED, PARAMETRIZED
 from gradvet.autograd.library.operations import made_in, perform, tensor_like
 from gradvet.autograd.library.optimizers import make_scaler
-from gradvet.autograd.library.tensors import combined, made_leaf, numbers_in, rewrapped
+from gradvet.autograd.library.tensors import combined, made_leaf, numbers_in, rewrapped, set_attribute
 from gradvet.autograd.library.tensors import copied as copied_by_constructor
 from gradvet.autograd.machine import MODE, MODE_SETTER, Machine
 from gradvet.autograd.memory.domain import (
@@ -278,6 +278,17 @@ def _reached(m: Machine, states: list[Tensor], outputs: Value, target: Value) ->
 
 def _is_true(value: Value | None) -> bool:
     return type(value) is Const and bool(value.value)
+
+
+@handles("torch.nn.utils.vector_to_parameters")
+def _vector_to_parameters(m: Machine, name: str, call: Call) -> Value:
+    """Each parameter gets a part of a vector as its `.data`."""
+    vector, parameters = call.argument(0, "vec"), call.argument(1, "parameters")
+    if vector is not None and parameters is not None:
+        members = items_of(m, parameters) or (element_of(m, parameters, call.node),)
+        for member in members:
+            set_attribute(m, member, "data", vector, call.node)
+    return NONE
 
 
 # -- tensors made from other things

@@ -61,6 +61,35 @@ def comprehended(node: ast.AST, generators: list[ast.comprehension]) -> tuple[fr
     return known
 
 
+_IN_ORDER: WeakKeyDictionary[ast.AST, bool] = WeakKeyDictionary()
+_LEAVING = (ast.Break, ast.Continue, ast.Return, ast.Raise)
+_YIELDS = (ast.Yield, ast.YieldFrom)
+
+
+def yields_in_order(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether a generator comes by each of its `yield`s, however often the loops around are run."""
+    known = _IN_ORDER.get(node)
+    if known is None:
+        known = _IN_ORDER[node] = _in_order(node.body)
+    return known
+
+
+def _in_order(body: list[ast.stmt]) -> bool:
+    for statement in body:
+        match statement:
+            case ast.For(body=inner, orelse=[]) | ast.With(body=inner):
+                if not _in_order(inner):
+                    return False
+            case ast.Expr(value) | ast.Assign(value=value) if isinstance(value, _YIELDS):
+                continue
+            case ast.FunctionDef() | ast.ClassDef():
+                continue
+            case _:
+                if any(isinstance(part, (*_LEAVING, *_YIELDS)) for part in ast.walk(statement)):
+                    return False
+    return True
+
+
 def _names_of(node: Scope) -> ScopeInfo:
     """Find the names of a scope, in one walk that does not enter the scopes inside it."""
     info = ScopeInfo()

@@ -48,6 +48,7 @@ from gradvet.autograd.memory.values import (
     join,
     join_all,
 )
+from gradvet.autograd.python.generators import Yielded
 
 MOST_REMEMBERED = 6
 MOST_COUNTED = 8
@@ -380,20 +381,9 @@ def _run_body(m: Machine, function: Function, frame: Frame, taker: Callable[[Val
         del m.mode_nodes[depth:]
         _forget(m, frame)
         return value
-    generates = frame.info.is_generator
-    yielded = (frame.scope, "#yielded")  # a cell, so that what is yielded ages with the loop around it
-    if generates:
-        m.store.set(yielded, None)
-
-        def collect(value: Value) -> Value:
-            m.store.set(yielded, m.store.union((m.cells.get(yielded), value)))
-            if any(_never_ends(loop.node) for loop in frame.loops):
-                frame.returns.append(
-                    (m.store.delta(frame.base), NONE)
-                )  # it is left here, and not gone on with
-            return NONE
-
-        frame.yields = taker or collect
+    yielded = Yielded(m, node, frame) if frame.info.is_generator else None
+    if yielded is not None:
+        frame.yields = taker or yielded.collect
     alive = m.block(node.body) or frame.given is not None
     del m.mode_nodes[depth:]
     ends: list[Delta] = [delta for delta, _ in frame.returns]
@@ -412,24 +402,13 @@ def _run_body(m: Machine, function: Function, frame: Frame, taker: Callable[[Val
         m.store.set(MODE, before)
     result = join_all(values) if values else Unknown(f"`{node.name}` never returns")
     _forget(m, frame)
-    if generates:
-        element = m.cells.get(yielded)
-        m.store.set(yielded, None)
-        ref = m.new(
-            node,
-            Sequence("generator", None if element is not None else (), element),
-            "gen",
-        )
+    if yielded is not None:
+        ref = m.new(node, yielded.taken(), "gen")
         waits = WAITING_MODE[0](frame.waits)
         if waits is not None:
             m.write_cell(ref, "#mode", waits)
         return ref
     return result
-
-
-def _never_ends(loop: ast.AST | None) -> bool:
-    """Whether a loop is a `while True`."""
-    return isinstance(loop, ast.While) and isinstance(loop.test, ast.Constant) and bool(loop.test.value)
 
 
 def _mode_at(m: Machine, delta: Delta, before: int) -> tuple[int, ast.AST | None]:

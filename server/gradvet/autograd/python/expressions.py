@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gradvet.autograd.library import escapes, forgotten
-from gradvet.autograd.machine import EVALUATE, MODE, Machine
+from gradvet.autograd.machine import EVALUATE, MODE, Loop, Machine
 from gradvet.autograd.memory.domain import MAYBE, NO, YES
 from gradvet.autograd.memory.scopes import comprehended
 from gradvet.autograd.memory.values import (
@@ -371,9 +371,15 @@ def _yield(m: Machine, node: ast.Yield) -> Value:
 def _yield_from(m: Machine, node: ast.YieldFrom) -> Value:
     value = m.eval(node.value)
     escapes.suspended(m, node, "yield")
-    taker = m.frames[-1].yields
-    if taker is not None:
-        taker(element_of(m, value, node))
+    frame = m.frames[-1]
+    items = items_of(m, value)
+    if frame.yields is not None and items is not None:
+        for item in items:
+            frame.yields(item)
+    elif frame.yields is not None:
+        frame.loops.append(Loop(node, m.store.mark()))  # as often as there is something
+        frame.yields(element_of(m, value, node))
+        frame.loops.pop()
     return Unknown("what a generator returns")
 
 

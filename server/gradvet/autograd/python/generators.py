@@ -1,0 +1,45 @@
+"""What a generator gives: one by one where it comes by each `yield` in order, else any of it."""
+
+import ast
+
+from gradvet.autograd.machine import Frame, Machine
+from gradvet.autograd.memory.scopes import yields_in_order
+from gradvet.autograd.memory.values import NONE, Sequence, Value
+
+MOST_YIELDED = 20
+
+
+class Yielded:
+    """Collects what the body of a generator yields while it is run."""
+
+    def __init__(self, m: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef, frame: Frame) -> None:
+        """Begin a run of the body."""
+        self._m, self._frame = m, frame
+        self._cell = (frame.scope, "#yielded")  # a cell, so that what is yielded ages with the loop around it
+        self._in_order: list[Value] | None = [] if yields_in_order(node) else None
+        m.store.set(self._cell, None)
+
+    def collect(self, value: Value) -> Value:
+        """Something is yielded; what is sent back is not known to be anything."""
+        m, frame = self._m, self._frame
+        if self._in_order is not None:
+            self._in_order.append(value)
+            if len(self._in_order) > MOST_YIELDED or any(loop.node is not None for loop in frame.loops):
+                self._in_order = None  # a loop that is not run round by round
+        m.store.set(self._cell, m.store.union((m.cells.get(self._cell), value)))
+        if any(_never_ends(loop.node) for loop in frame.loops):
+            frame.returns.append((m.store.delta(frame.base), NONE))  # it is left here, and not gone on with
+        return NONE
+
+    def taken(self) -> Sequence:
+        """All that was yielded."""
+        element = self._m.cells.get(self._cell)
+        self._m.store.set(self._cell, None)
+        if self._in_order:
+            return Sequence("generator", tuple(self._in_order))
+        return Sequence("generator", None if element is not None else (), element)
+
+
+def _never_ends(loop: ast.AST | None) -> bool:
+    """Whether a loop is a `while True`."""
+    return isinstance(loop, ast.While) and isinstance(loop.test, ast.Constant) and bool(loop.test.value)
