@@ -12,7 +12,8 @@ from tools.probe.instrument import place
 from tools.probe.observed import Observation, Program
 
 SILENT_FAULTS = frozenset({
-    "clip-misplaced", "data-attribute", "detached-alias-edited", "grad-mode-escape", "gradient-cut", "graph-retained",
+    "clip-misplaced", "clone-keeps-graph", "data-attribute", "detached-alias-edited", "fake-not-detached",
+    "grad-mode-escape", "gradient-cut", "graph-retained",
     "leaf-rebound", "numpy-alias-edited", "optimizer-misses-parameters", "parameter-unregistered", "requires-grad-forced",
     "running-average-with-graph", "step-before-backward", "zero-grad-misplaced", "zero-grad-missing",
 })  # fmt: skip
