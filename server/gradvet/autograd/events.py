@@ -117,8 +117,9 @@ class Retained(Event):
 
     `holder` names what keeps it, `holder_node` the place where that was made; `freed` whether a
     backward had freed its saved tensors; `how` is grow (a container), chain (each result leads to the
-    last one), average (such a chain by which a running average is kept) or kept (only the last one
-    stays); `value` is the expression that is kept, `scalar` whether it has one element, `fixable`
+    last one), average (such a chain by which a running average is kept), kept (only the last one
+    stays), number (so does one where numbers are kept elsewhere) or returned (to whoever called a step that
+    trains); `value` is the expression that is kept, `scalar` whether it has one element, `fixable`
     whether a change of that expression alone is enough.
     """
 

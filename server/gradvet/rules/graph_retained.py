@@ -20,8 +20,17 @@ def check(event: Retained) -> Iterator[Finding]:
     freed = event.freed == YES
     if event.how == "chain":
         message = f"`{event.holder}` keeps the graph of every iteration: {kept} still carries its graph when it is added"
+    elif event.how == "returned":
+        message = (
+            f"{kept} is returned with its graph, which a backward has used up, beside values that have none"
+        )
     elif event.how == "kept":
         message = f"`{event.holder}` keeps the graph of the last iteration alive: {kept} still carries it"
+    elif event.how == "number":
+        message = (
+            f"`{event.holder}` is a number elsewhere and keeps the graph of the last iteration alive: "
+            f"{kept} still carries it"
+        )
     elif isinstance(event.node, ast.Call) and event.value is getattr(event.node.func, "value", None):
         message = f"`{event.holder}` keeps the graph of every iteration: `.clone()` copies {kept} and keeps its graph"
     elif value is None:
@@ -35,13 +44,20 @@ def check(event: Retained) -> Iterator[Finding]:
         if freed
         else "no backward frees it: the activations stay as well"
     )
+    if event.how == "returned":
+        fixes = tuple(_fixes(value, scalar=event.scalar)) if value is not None and event.fixable else ()
+        notes = (*why("why", event.tensor), *called_from(event.calls))
+        yield Finding(event.node, message, notes, fixes, Severity.INFO)
+        return
     made = f"by `{event.holder}`, which outlives the iteration; {stays}"
     yield Finding(
         event.node,
         message,
         (*why("why", event.tensor), Note("held", made, event.holder_node), *called_from(event.calls)),
         tuple(_fixes(value, scalar=event.scalar)) if value is not None and event.fixable else (),
-        Severity.WARNING if freed or event.how == "kept" else weakened(Severity.ERROR, event.tensor),
+        Severity.WARNING
+        if freed or event.how in ("kept", "number")
+        else weakened(Severity.ERROR, event.tensor),
     )
 
 

@@ -16,11 +16,13 @@ from gradvet.autograd.judging.freezes import FreezeNotes
 from gradvet.autograd.judging.functions import FunctionNotes
 from gradvet.autograd.judging.leaf_notes import LeafNotes
 from gradvet.autograd.judging.mode_left import ModeNotes
+from gradvet.autograd.judging.number_attributes import NumberAttributes
 from gradvet.autograd.judging.numpy_alias import NumpyNotes, target_of
 from gradvet.autograd.judging.optimizer_notes import OptimizerNotes
 from gradvet.autograd.judging.overwritten import OverwriteNotes
 from gradvet.autograd.judging.protocol import Protocol
 from gradvet.autograd.judging.registration import Registration
+from gradvet.autograd.judging.returned import left_with_graph
 from gradvet.autograd.judging.snapshots import SnapshotNotes
 from gradvet.autograd.judging.targets import Targets
 from gradvet.autograd.judging.walks import Walks
@@ -187,6 +189,7 @@ class Judge:
     flow: Flow = field(init=False)
     targets: Targets = field(init=False)
     protocol: Protocol = field(init=False)
+    numbers: NumberAttributes = field(init=False)
 
     def __post_init__(self) -> None:
         """The notes of one topic each lie in a part of their own."""
@@ -206,6 +209,7 @@ class Judge:
         self.flow = Flow(self.machine)
         self.targets = Targets(self.flow)
         self.protocol = Protocol(self.machine)
+        self.numbers = NumberAttributes(self.machine)
 
     def conclude_topics(self, module: Module) -> None:
         """The notes that lie in parts of their own become events."""
@@ -271,7 +275,8 @@ class Judge:
         if not m.loops or not _may_hold(m, value):
             return
         forward = getattr(m.frames[-1].node, "name", "") == "forward" and m.frames[-1].receiver == holder
-        if how not in GROWING and not forward:
+        number = how not in GROWING and self.numbers.holds(holder, how, site)
+        if how not in GROWING and not (forward or number):
             return
         frames = tuple(frame.context for frame in m.frames)
         if how == "+":
@@ -282,6 +287,12 @@ class Judge:
         for loop in m.loops:
             if holder.address not in loop.allocs:
                 loop.stores.append(Store(site, m.where(), holder, value, how, frames, forward))
+
+    def returned(self, value: ast.expr) -> None:
+        """A function returns what this expression gives."""
+        for part, state in left_with_graph(self.machine, value):
+            if self._freed(state.nodes) == YES:
+                self._keep(state, Place(part, self.machine.where(), part), "", None, "returned")
 
     def consumed(self, nodes: dict[int, Node]) -> None:
         """A backward visited these nodes."""
@@ -467,7 +478,7 @@ class Judge:
             if store.holder.address in loop.allocs:
                 continue
             if store.how not in GROWING:
-                self._attribute(loop, store)
+                self._attribute(store)
                 continue
             if m.cells.get(store.holder.address) is None:
                 continue
@@ -611,17 +622,20 @@ class Judge:
                             self.entries.add(child.slice.value)
         return key in self.entries
 
-    def _attribute(self, loop: Loop, store: Store) -> None:
-        """An attribute that a forward sets, and that still holds a graph when the iteration is over."""
+    def _attribute(self, store: Store) -> None:
+        """An attribute that still holds a graph when the iteration is over: set by a forward, or a number elsewhere."""
         m = self.machine
         value = m.cells.get((store.holder.address, store.how))
         if value is None:
             return
+        how = "kept" if store.forward else "number"
         for ref, state in held_tensors(m, store.value):
-            if state.has_graph and state.nodes and _is(value, ref) and self._freed(state.nodes) == YES:
+            if not (state.has_graph and state.nodes and _is(value, ref)):
+                continue
+            if how == "number" or self._freed(state.nodes) == YES:
                 words, kept = holder_words(store.site)
                 place = Place(store.site, store.calls, kept)
-                self._keep(state, place, words, store.holder, "kept", store.how)
+                self._keep(state, place, words, store.holder, how, store.how)
 
     def _chains(self, loop: Loop) -> None:
         """A result that leads to the same result of the iteration before: a graph that grows for ever."""

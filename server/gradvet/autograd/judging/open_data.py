@@ -20,6 +20,7 @@ _OF_TENSORS = frozenset({
 })  # fmt: skip
 """Methods that tensors have and that objects with another `.data` do not; arrays lack most of them too."""
 _SHOWN = frozenset({"requires_grad", "grad_fn", "is_leaf"})
+_ASKING = frozenset({"isinstance", "type", "hasattr", "callable", "id"})
 _LEAVES_ARRAYS = frozenset(
     {"cpu", "cuda", "to", "detach", "clone", "numpy", "item", "float", "half", "double"}
 )
@@ -36,7 +37,7 @@ def open_data(module: Module, known: set[ast.AST]) -> Iterator[DataUse]:
     ]
     shown: dict[ast.AST, set[str]] = {}
     for node in found:
-        if node in known or node.value in known or _is_written(node, parents):
+        if node in known or node.value in known or _is_written(node, parents) or asks_what(parents.get(node)):
             continue
         function = function_of(node, parents, ANY_FUNCTION) or module.tree
         if function not in shown:
@@ -45,6 +46,11 @@ def open_data(module: Module, known: set[ast.AST]) -> Iterator[DataUse]:
             yield DataUse(
                 node, (), ANYTHING, "read", None, (), False, node.value, False, False, False, None, ()
             )
+
+
+def asks_what(above: ast.AST | None) -> bool:
+    """Whether a call asks what kind of thing something is: then it need not be a tensor."""
+    return isinstance(above, ast.Call) and isinstance(above.func, ast.Name) and above.func.id in _ASKING
 
 
 def _is_tensor(node: ast.Attribute, parents: Parents, shown: set[str]) -> bool:

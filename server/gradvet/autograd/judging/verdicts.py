@@ -3,7 +3,7 @@
 import ast
 
 from gradvet.autograd.events import AliasEdited, DataUse, ModeStatement, Retained, UnusedGraph
-from gradvet.autograd.graph import reachable
+from gradvet.autograd.graph import node_key, reachable
 from gradvet.autograd.judging.above import ANY_FUNCTION, function_of, statement_of
 from gradvet.autograd.judging.adversaries import Adversaries
 from gradvet.autograd.judging.averages import entering
@@ -14,10 +14,10 @@ from gradvet.autograd.judging.frozen import reference_models
 from gradvet.autograd.judging.function_forms import function_forms
 from gradvet.autograd.judging.intents import intents
 from gradvet.autograd.judging.judge import Judge, Kept, ModuleCall, holder_words
-from gradvet.autograd.judging.open_data import open_data
+from gradvet.autograd.judging.open_data import asks_what, open_data
 from gradvet.autograd.judging.unused_terms import unused_terms
 from gradvet.autograd.machine import CutInfo, Machine
-from gradvet.autograd.memory.domain import GRAD, NO, YES, Tensor
+from gradvet.autograd.memory.domain import GRAD, NO, YES, Node, Tensor
 from gradvet.autograd.memory.values import FALSE
 from gradvet.syntax.parents import Parents
 from gradvet.syntax.parse import Module
@@ -69,7 +69,10 @@ def _needed(judge: Judge, kept: Kept) -> bool:
 
 def _retained(m: Machine, judge: Judge, parents: Parents, unused: set[int]) -> None:
     reads = _attribute_reads(m, parents) if any(kept.how == "kept" for kept in judge.kept) else {}
+    piled = {site for kept in judge.kept if kept.how != "returned" for site in _made_at(m, kept)}
     for kept in judge.kept:
+        if kept.how == "returned" and not piled.isdisjoint(_made_at(m, kept)):
+            continue  # where it piles up is the place to speak of
         if kept.freed != YES and (m.cut_short or _needed(judge, kept)):
             continue
         if unused and any(at & ~1 in unused or at in unused for at in reachable(m, _both_ages(kept.nodes))):
@@ -113,6 +116,12 @@ def _retained(m: Machine, judge: Judge, parents: Parents, unused: set[int]) -> N
                 fixable,
             )
         )
+
+
+def _made_at(m: Machine, kept: Kept) -> set[ast.AST]:
+    """Where what is kept was made, whichever calls led there."""
+    nodes = (m.cells.get(node_key(address)) for address in _both_ages(kept.nodes))
+    return {node.node for node in nodes if type(node) is Node}
 
 
 def holder_of(statement: ast.AST) -> str:
@@ -305,6 +314,8 @@ def _data(m: Machine, judge: Judge, parents: Parents) -> None:
             continue  # the write in the same statement is what there is to say
         written = read.kind != "read"
         parent = parents.get(node)
+        if asks_what(parent) and isinstance(node, ast.Attribute):
+            continue
         init = isinstance(parent, ast.Call) and ast.unparse(parent.func).startswith(
             ("nn.init.", "init.", "torch.nn.init.")
         )

@@ -30,6 +30,7 @@ from gradvet.autograd.memory.values import (
     Const,
     Dict,
     Each,
+    Function,
     Instance,
     Layer,
     Method,
@@ -513,9 +514,24 @@ def opaque_forward(m: Machine, ref: Ref, trains: list[Operand], call: Call) -> V
 def call_module(m: Machine, ref: Ref, content: Instance, call: Call) -> Value:
     """Call an instance of a module class of the file: its forward, or that of the torch.nn class it extends."""
     forward = find_in_class(m, content.owner, "forward")
+    if type(forward) is Function and not forward.modes and not _is_followed(m, forward, call):
+        return _not_followed(m, ref, call)
     if forward is not None:
         return call_value(m, Bound(forward, ref), call)
     return base_forward(m, ref, call)
+
+
+def _is_followed(m: Machine, forward: Function, call: Call) -> bool:
+    return m.imports is None or m.imports.follows(m, forward, call.node)
+
+
+def _not_followed(m: Machine, ref: Ref, call: Call) -> Value:
+    """What a module of another file gives whose forward is not run any more: as of one that is only known to be one."""
+    operands = [Operand(f"#{name}", part, m.cells[part.address]) for name, part in members(m, ref).parameters]
+    result = opaque_forward(m, ref, operands, call)
+    words = frozenset({f"{words_of(call.node)} is computed from its parameters"})
+    m.update(result, lambda t: t._replace(assumes=t.assumes | words) if type(t) is Tensor else t)
+    return result
 
 
 def base_forward(m: Machine, ref: Ref, call: Call) -> Value:

@@ -123,6 +123,8 @@ def _with(m: Machine, node: ast.With) -> bool:
 @executes(ast.Return)
 def _return(m: Machine, node: ast.Return) -> bool:
     value = m.eval(node.value) if node.value is not None else NONE
+    if m.judge is not None and node.value is not None:
+        m.judge.returned(node.value)
     frame = m.frames[-1]
     if isinstance(frame.node, (ast.FunctionDef, ast.AsyncFunctionDef)) and frame.node.body[-1] is node:
         frame.given = value  # at the very end, so the present state is what the call leaves
