@@ -4,18 +4,16 @@ import logging
 import os
 import platform
 import sys
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from lsprotocol import types as lsp
 
 from gradvet import __version__
-from gradvet.errors import explain, read_pasted
-from gradvet.errors.page import page
 from gradvet.lsp import proto
 from gradvet.lsp.code_actions import OPEN_PAGE
 from gradvet.lsp.instance import server
 from gradvet.lsp.session import Session, answers
+from gradvet.lsp.uris import uri_of
 from gradvet.rules import all_rules
 from gradvet.text import Span
 from gradvet.views import GradientPath, gradient_path, rule_url
@@ -37,7 +35,7 @@ def _steps(place: proto.Place, found: GradientPath) -> list[dict[str, Any]]:
             location = proto.to_location(place, step.source.span(step.node))
         elif step.source is not None and step.node is not None:
             span = step.source.span(step.node)
-            whole = proto.Piece(proto.uri_of(step.source.path), 0, Span(0, len(step.source.text)))
+            whole = proto.Piece(uri_of(step.source.path), 0, Span(0, len(step.source.text)))
             other = proto.Place(step.source, place.encoding, [whole], whole.uri)
             location = proto.to_location(other, span)
         steps.append({"text": step.text, "location": location})
@@ -65,6 +63,9 @@ async def show_gradient_path(ls: Session, *arguments: Any) -> dict[str, Any] | N
 @answers(lambda: None)
 async def explain_error(ls: Session, *arguments: Any) -> dict[str, Any] | None:
     """What a pasted message of torch means for a text, and the likeliest places of its cause."""
+    from gradvet.errors import explain, read_pasted  # seldom needed
+    from gradvet.errors.page import page
+
     asked = _asked(arguments)
     text = asked.get("text")
     document = ls.documents.get(ls.documents.whole(str(asked.get("uri"))))
@@ -144,6 +145,8 @@ def _asked(arguments: tuple[Any, ...]) -> dict[str, Any]:
 
 
 def _version(name: str) -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
         return version(name)
     except PackageNotFoundError:

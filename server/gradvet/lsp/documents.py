@@ -6,12 +6,11 @@ sends for notebook cells as whole texts, whatever was agreed on; both corrupt th
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from urllib.parse import unquote, urlsplit
-from urllib.request import url2pathname
 
 from lsprotocol import types as lsp
 
 from gradvet.lsp.proto import Encoding, Piece, Place, from_changes
+from gradvet.lsp.uris import path_of
 from gradvet.syntax.cells import CellSource
 from gradvet.syntax.packages import with_slashes
 from gradvet.text import Source, Span
@@ -83,18 +82,6 @@ class Notebook:
 
 
 Whole = Document | Notebook
-
-
-def path_of(uri: str) -> str:
-    """The path of the file at an address; for what is no file, a name that tells it apart."""
-    try:
-        parts = urlsplit(uri)
-    except ValueError:  # an address that is none
-        return uri
-    if parts.scheme != "file":
-        return unquote(uri)
-    path = url2pathname(parts.path)
-    return f"//{parts.netloc}{path}" if parts.netloc else path
 
 
 class Documents:

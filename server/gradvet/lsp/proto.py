@@ -3,12 +3,12 @@
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from urllib.request import pathname2url
 
 from lsprotocol import types as lsp
 
 from gradvet.analysis import Diagnostic, RelatedPlace
 from gradvet.finding import Severity, Tag
+from gradvet.lsp.uris import uri_of
 from gradvet.text import Edit, Source, Span
 from gradvet.views import KINDS_OF_NAMES, MARKS, Hover, Inlay, Lens, Link, Mark, rule_url
 from gradvet.views.words import labelled, placed, row_words
@@ -230,11 +230,6 @@ def links(place: Place) -> Link:
         return f"{place.uri}#L{row}" if place.uri.startswith("file:") else None
 
     return link
-
-
-def uri_of(path: str) -> str:
-    """The address of a file."""
-    return f"file:{pathname2url(path)}" if path.startswith("//") else f"file://{pathname2url(path)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,10 @@ from gradvet.analysis import Analysis, analyze
 from gradvet.config import Config
 from gradvet.lsp import proto
 from gradvet.lsp.abilities import Abilities
-from gradvet.lsp.documents import Documents, Whole, path_of
+from gradvet.lsp.documents import Documents, Whole
 from gradvet.lsp.newest import Newest
 from gradvet.lsp.settings import Chosen, for_file
+from gradvet.lsp.uris import path_of
 from gradvet.lsp.wire import Protocol
 from gradvet.project import Project, reader
 from gradvet.syntax.packages import Read, with_slashes

@@ -12,12 +12,11 @@ from pathlib import Path
 from lsprotocol import types as lsp
 
 from gradvet.config import Config
-from gradvet.lsp.documents import path_of
-from gradvet.lsp.proto import uri_of
 from gradvet.lsp.result_id import NOTHING_FOUND, result_id
 from gradvet.lsp.session import Session
 from gradvet.lsp.settings import NOTHING, for_file
 from gradvet.lsp.surveyor import Surveyor, Task
+from gradvet.lsp.uris import path_of, uri_of
 from gradvet.project import Project
 from gradvet.syntax.packages import with_slashes
 

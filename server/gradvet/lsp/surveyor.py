@@ -3,21 +3,22 @@
 import asyncio
 import contextlib
 import logging
-import multiprocessing
 import os
 import sys
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types as lsp
 
 from gradvet.config import Config
 from gradvet.lsp import proto
 from gradvet.text import Span
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
 
 log = logging.getLogger(__name__)
 
@@ -53,7 +54,7 @@ class Surveyor:
         """Nothing is started yet."""
         self._waiter = ThreadPoolExecutor(1, "gradvet-survey")
         self._process: Any = None
-        self._connection: Connection | None = None
+        self._connection: "Connection | None" = None
 
     async def look(self, task: Task) -> Seen:
         """Look at a file. One that ends the process is told of, and the next gets a new one."""
@@ -71,7 +72,9 @@ class Surveyor:
         self.stop()
         return Seen(failure="checking it ended the process, or took too long")
 
-    def _start(self) -> Connection:
+    def _start(self) -> "Connection":
+        import multiprocessing
+
         context = multiprocessing.get_context("spawn")
         self._connection, theirs = context.Pipe()
         self._process = context.Process(target=serve, args=(theirs,), daemon=True, name="gradvet-survey")
@@ -90,7 +93,7 @@ class Surveyor:
         self._process = self._connection = None
 
 
-def serve(connection: Connection) -> None:
+def serve(connection: "Connection") -> None:
     """Look at one file after another until the server is gone. This runs in the process."""
     sys.stdout = sys.stderr  # standard output is the server's
     with contextlib.suppress(AttributeError, OSError):
