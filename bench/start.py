@@ -7,7 +7,6 @@ hardly touched by other work on the machine. The last line tells where the serve
 """
 
 import argparse
-import json
 import os
 import resource
 import statistics
@@ -15,9 +14,10 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import Any
 
 from keystroke import model_file
+from wire import Client
 
 _PYGLS = "import pygls.lsp.server"
 _STEPS = f"""
@@ -72,7 +72,7 @@ def main() -> None:
     print(f"{text.count(chr(10))} lines: {wall:.2f} times pygls by wall time, {processor:.2f} by processor")
     done = subprocess.run(
         [sys.executable, "-c", _STEPS], input=text, capture_output=True, text=True, check=True
-    )  # noqa: S603
+    )
     parts = [float(part) for part in done.stdout.split()]
     names = ("pygls", "the server", "the rules", "the analysis")
     print(", ".join(f"{name} {part:.2f} s" for name, part in zip(names, parts)))
@@ -90,55 +90,17 @@ def timed(work: Any) -> Round:
 
 def importing() -> None:
     """Import what every server that is made with pygls does."""
-    subprocess.run([sys.executable, "-c", _PYGLS], check=True)  # noqa: S603
+    subprocess.run([sys.executable, "-c", _PYGLS], check=True)
 
 
 def first_diagnostics(text: str) -> float:
     """Start the server, open a file, and wait for what it says of it; gives the seconds to there."""
     start = time.perf_counter()
-    command = [sys.executable, "-m", "gradvet", "server"]
-    process = subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-    )  # noqa: S603
-    if process.stdin is None or process.stdout is None:
-        raise RuntimeError("no pipes")
-    send(process.stdin, "initialize", {"capabilities": {}, "processId": os.getpid(), "rootUri": None}, 1)
-    receive(process.stdout, lambda message: message.get("id") == 1)
-    send(process.stdin, "initialized", {})
-    item = {"uri": "file:///w/model.py", "languageId": "python", "version": 1, "text": text}
-    send(process.stdin, "textDocument/didOpen", {"textDocument": item})
-    receive(process.stdout, lambda message: message.get("method") == "textDocument/publishDiagnostics")
+    client = Client()
+    client.open("file:///w/model.py", text)
     seconds = time.perf_counter() - start
-    send(process.stdin, "shutdown", None, 2)
-    receive(process.stdout, lambda message: message.get("id") == 2)
-    send(process.stdin, "exit", None)
-    process.wait(30)
+    client.end()
     return seconds
-
-
-def send(stream: IO[bytes], method: str, params: Any, number: int | None = None) -> None:
-    """Send a message; one with a number is a request."""
-    message = {"jsonrpc": "2.0", "method": method, "params": params}
-    if number is not None:
-        message["id"] = number
-    body = json.dumps(message).encode()
-    stream.write(b"Content-Length: %d\r\n\r\n" % len(body) + body)
-    stream.flush()
-
-
-def receive(stream: IO[bytes], wanted: Any) -> dict[str, Any]:
-    """The next message that is wanted; those before it are dropped."""
-    while True:
-        length = 0
-        while (line := stream.readline()) not in (b"\r\n", b""):
-            name, _, value = line.partition(b":")
-            if name.lower() == b"content-length":
-                length = int(value)
-        if not length:
-            raise EOFError("the server has ended")
-        message: dict[str, Any] = json.loads(stream.read(length))
-        if wanted(message):
-            return message
 
 
 if __name__ == "__main__":

@@ -54,7 +54,7 @@ class Surveyor:
         """Nothing is started yet."""
         self._waiter = ThreadPoolExecutor(1, "gradvet-survey")
         self._process: Any = None
-        self._connection: "Connection | None" = None
+        self._connection: Connection | None = None
 
     async def look(self, task: Task) -> Seen:
         """Look at a file. One that ends the process is told of, and the next gets a new one."""
