@@ -3,7 +3,7 @@
 import * as vscode from "vscode";
 import { Pages } from "./pages";
 import { Server } from "./server";
-import { Step, walk } from "./steps";
+import { reveal, Step, walk } from "./steps";
 
 interface GradientPath {
   title: string;
@@ -79,6 +79,9 @@ async function explainError(server: Server, pages: Pages, given?: string): Promi
     return;
   }
   await pages.show(vscode.l10n.t("Error explained"), found.markdown);
+  if (found.places?.[0] !== undefined) {
+    await reveal(found.places[0], false, editor.viewColumn);
+  }
 }
 
 /** What torch said: from the clipboard when that looks like it, since a line of input takes no traceback. */
@@ -112,7 +115,7 @@ async function checkWorkspace(server: Server): Promise<void> {
   const message =
     found.findings === 0
       ? vscode.l10n.t("Gradvet has found nothing in the workspace.")
-      : vscode.l10n.t("Gradvet has findings in the workspace: {0}, in {1} files.", found.findings, found.files);
+      : vscode.l10n.t("Gradvet's findings in the workspace: {0} (files: {1})", found.findings, found.files);
   const answer = await vscode.window.showInformationMessage(message, ...(found.findings === 0 ? [] : [show]));
   if (answer === show) {
     await vscode.commands.executeCommand("workbench.actions.view.problems");

@@ -29,7 +29,7 @@ export async function walk(title: string, steps: Step[], more: { label: string; 
   pick.title = title;
   pick.placeholder = vscode.l10n.t("Go through the places with the arrow keys; Enter stays at one");
   pick.items = [...steps.map(item), last];
-  pick.onDidChangeActive(([active]) => active?.step !== undefined && void reveal(active.step, true));
+  pick.onDidChangeActive(([active]) => active?.step !== undefined && void reveal(active.step, true, before?.viewColumn));
   const chosen = await new Promise<Item | undefined>((resolve) => {
     pick.onDidAccept(() => resolve(pick.selectedItems[0]));
     pick.onDidHide(() => resolve(undefined));
@@ -37,7 +37,7 @@ export async function walk(title: string, steps: Step[], more: { label: string; 
   });
   pick.dispose();
   if (chosen?.step !== undefined) {
-    await reveal(chosen.step, false);
+    await reveal(chosen.step, false, before?.viewColumn);
   } else if (before !== undefined && selection !== undefined) {
     const editor = await vscode.window.showTextDocument(before.document, before.viewColumn);
     editor.selection = selection;
@@ -50,14 +50,16 @@ export async function walk(title: string, steps: Step[], more: { label: string; 
 
 function item(step: Step): Item {
   const line = step.location?.range.start.line;
-  return { label: step.text, description: line === undefined ? "" : vscode.l10n.t("line {0}", line + 1), step };
+  const label = step.text.replace(/`|\*\*/g, ""); // a list renders no Markdown
+  return { label, description: line === undefined ? "" : vscode.l10n.t("line {0}", line + 1), step };
 }
 
-async function reveal(step: Step, preview: boolean): Promise<void> {
+/** Show a place in the editor; as a preview the list keeps the focus. */
+export async function reveal(step: Step, preview: boolean, viewColumn: vscode.ViewColumn | undefined): Promise<void> {
   if (step.location) {
     const { start, end } = step.location.range;
     const selection = new vscode.Range(start.line, start.character, end.line, end.character);
-    const options = { selection, preserveFocus: preview, preview };
+    const options = { selection, preserveFocus: preview, preview, ...(viewColumn && { viewColumn }) };
     await vscode.window.showTextDocument(vscode.Uri.parse(step.location.uri), options);
   }
 }

@@ -38,13 +38,29 @@ export class Hands {
     await this.press("Enter");
   }
 
-  /** The caret to a place; the focus stays in the editor. */
+  /** The caret to a place; the focus stays in the editor. An editor that is not there yet is waited for. */
   async goTo(line, column = 1) {
-    await this.press("Control+g");
-    await this.input.waitFor({ state: "visible" });
-    await this.input.fill(`:${line}:${column}`);
-    await this.press("Enter");
-    await this.input.waitFor({ state: "hidden" });
+    await this.again(async (patience) => {
+      await this.press("Control+g");
+      await this.input.waitFor({ state: "visible", timeout: patience });
+      await this.input.fill(`:${line}:${column}`);
+      await this.press("Enter");
+      await this.input.waitFor({ state: "hidden", timeout: patience });
+    });
+  }
+
+  /** What a person does again, after Escape, when nothing has come of it. */
+  async again(attempt) {
+    for (let number = 0; ; number++) {
+      try {
+        return await attempt(6000);
+      } catch (error) {
+        if (number === 9) {
+          throw error;
+        }
+        await this.press("Escape");
+      }
+    }
   }
 
   /** The caret to the first place of a text in the file on the disk. */
@@ -65,18 +81,11 @@ export class Hands {
   /** Ctrl+. at the caret; gives the entry with this title. The menu may be empty while the server is busy. */
   async menu(title) {
     const entry = this.page.locator(".action-widget .monaco-list-row.action", { hasText: title }).first();
-    for (let attempt = 0; ; attempt++) {
+    await this.again(async (patience) => {
       await this.press("Control+.");
-      try {
-        await entry.waitFor({ timeout: 8000 });
-        return entry;
-      } catch (error) {
-        if (attempt === 9) {
-          throw error;
-        }
-        await this.press("Escape");
-      }
-    }
+      await entry.waitFor({ timeout: patience });
+    });
+    return entry;
   }
 
   /** Choose the entry with this title, by keys: a layer lies over the menu until the mouse has moved. */
@@ -105,20 +114,13 @@ export class Hands {
   }
 
   /** The hover at the caret, when it says this. */
-  async hover(words) {
+  hover(words) {
     const shown = this.page.locator(".monaco-hover:visible", { hasText: words }).first();
-    for (let attempt = 0; ; attempt++) {
+    return this.again(async (patience) => {
       await this.press("Control+k", "Control+i");
-      try {
-        await shown.waitFor({ timeout: 8000 });
-        return (await shown.innerText()).replace(/\s+/g, " ");
-      } catch (error) {
-        if (attempt === 9) {
-          throw error;
-        }
-        await this.press("Escape");
-      }
-    }
+      await shown.waitFor({ timeout: patience });
+      return (await shown.innerText()).replace(/\s+/g, " ");
+    });
   }
 
   /** The rows of the Problems panel that say this. */

@@ -5,7 +5,11 @@ import { PATIENCE, scenario } from "./code.mjs";
 
 const SETTINGS = { "editor.codeActionsOnSave": { "source.fixAll.gradvet": "explicit" } };
 // the editor without the bars around it
-const EDITOR = { x: 48, y: 35, width: 1000, height: 560 };
+const EDITOR = { x: 48, y: 35, width: 1000, height: 650 };
+const TRACEBACK = `Traceback (most recent call last):
+  File "train.py", line 24, in fit
+    loss.backward()
+RuntimeError: Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed).`;
 const DETACHED = /total \+= loss\.detach\(\)/;
 
 await scenario("person", {}, async ({ page, hands, open, change, elsewhere }, said) => {
@@ -44,6 +48,29 @@ await scenario("person", {}, async ({ page, hands, open, change, elsewhere }, sa
   await hands.shot("hover-finding");
   await hands.press("Escape");
   said("the hover of a finding tells of the rule");
+
+  await hands.goToText("train.py", "total += loss", 1);
+  await hands.command("Gradvet: Show Gradient Path");
+  const steps = page.locator(".quick-input-list .monaco-list-row");
+  await steps.filter({ hasText: "model.out.weight, a leaf that asks for a gradient" }).waitFor();
+  for (let step = 0; step < 5; step++) {
+    await hands.press("ArrowDown");
+  }
+  await hands.shot("path", { ...EDITOR, y: 0 });
+  await hands.press("Escape");
+  said("the gradient's path is walked in a list");
+
+  await page.evaluate((text) => navigator.clipboard.writeText(text), TRACEBACK);
+  await hands.command("Gradvet: Explain a torch Error");
+  await page.locator(".quick-input-list .monaco-list-row", { hasText: "Explain what is in the clipboard" }).waitFor();
+  await hands.press("Enter");
+  await page.locator(".tab", { hasText: "Error explained" }).waitFor();
+  const preview = page.frameLocator("iframe.webview").frameLocator("iframe");
+  await preview.getByText("right fix").first().waitFor();
+  await hands.shot("error");
+  await hands.press("Control+1");
+  await hands.command("View: Close Editors in Other Groups");
+  said("a pasted error is explained beside the code");
 
   await hands.goToText("train.py", "total += loss", 2);
   await hands.quickFix("drop the graph", ["quick-fix", EDITOR]);
@@ -105,6 +132,12 @@ await scenario("person", {}, async ({ page, hands, open, change, elsewhere }, sa
   await hands.command("Gradvet: Fix All Safe Problems in File");
   await hands.saved("train.py", DETACHED);
   said("fix all in file");
+
+  await hands.command("Gradvet: Check the Workspace");
+  await hands.toast("Gradvet's findings in the workspace: 1 (files: 1)").waitFor();
+  await hands.shot("workspace");
+  await hands.command("Notifications: Clear All Notifications");
+  said("the workspace is checked, and what was found is counted");
 
   await hands.openFile("notes.ipynb");
   await page.locator(".notebookOverlay .squiggly-warning").first().waitFor({ timeout: PATIENCE });

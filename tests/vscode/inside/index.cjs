@@ -22,6 +22,15 @@ const actions = (uri, range, kind) => vscode.commands.executeCommand("vscode.exe
 const set = (name, value) =>
   vscode.workspace.getConfiguration("gradvet").update(name, value, vscode.ConfigurationTarget.Workspace);
 
+/** Change a setting that has the server start anew, and wait until the diagnostics have gone and come. */
+async function restartedWith(name, value) {
+  let gone = false;
+  const watcher = vscode.languages.onDidChangeDiagnostics(() => (gone ||= !told(script, "eval-with-grad")));
+  await set(name, value);
+  await until("the server to start anew", () => gone && told(script, "eval-with-grad"));
+  watcher.dispose();
+}
+
 const root = vscode.workspace.workspaceFolders[0].uri;
 const script = vscode.Uri.joinPath(root, "train.py");
 
@@ -90,8 +99,7 @@ const tests = {
   },
 
   "checked on save, a change alone changes nothing": async () => {
-    await set("run", "onSave");
-    await until("diagnostics", () => told(script, "graph-retained"));
+    await restartedWith("run", "onSave");
     const editor = await vscode.window.showTextDocument(script);
     await editor.edit((change) => change.insert(new vscode.Position(25, 25), ".item()"));
     assert.match(editor.document.lineAt(25).text, /total \+= loss\.item\(\)/);
@@ -101,8 +109,8 @@ const tests = {
     await until("silence", () => !told(script, "graph-retained"));
     await vscode.commands.executeCommand("undo");
     await editor.document.save();
-    await set("run", undefined);
-    await until("diagnostics", () => told(script, "graph-retained"));
+    await restartedWith("run", undefined);
+    assert.ok(told(script, "graph-retained"));
   },
 
   "all safe fixes at once": async () => {
@@ -123,6 +131,19 @@ const tests = {
     assert.ok(await vscode.workspace.applyEdit(offered.find((each) => each.isPreferred).edit));
     assert.match(cell.getText(), /total \+= loss\.detach\(\)/);
     await until("silence", () => !told(cell.uri, "graph-retained"));
+  },
+
+  "the server's own commands answer": async () => {
+    const uri = script.toString().replace(/^vscode-remote:\/\/[^/]*/, "file://");
+    const ask = (command, ...args) => vscode.commands.executeCommand(`gradvet.server.${command}`, ...args);
+    const path = await ask("gradientPath", { uri, position: { line: 23, character: 13 } });
+    assert.match(path.markdown, /model\.hidden\.weight/);
+    assert.ok(path.steps.length >= 1);
+    const text = "RuntimeError: Trying to backward through the graph a second time";
+    const explained = await ask("explainError", { uri, text });
+    assert.match(explained.markdown, /right fix/);
+    assert.equal(explained.places[0].location.range.start.line, 25);
+    assert.match(await ask("debugInformation"), /Gradvet \d+\.\d+/);
   },
 
   "the documentation opens without a network": async () => {
