@@ -22,11 +22,27 @@ class GradientNotCleared(Event):
 
 @dataclass(frozen=True, slots=True)
 class GradientDropped(Event):
-    """`node` clears what `backward` has computed before `step` uses it; `loop` is the loop in which each pass does so."""
+    """`node` clears what `backward` has computed before `step` uses it; `loop` is the loop in which each pass does so.
+
+    `known` is whether what steps is known to be an optimizer.
+    """
 
     backward: ast.AST
     step: ast.AST
     loop: ast.AST | None
+    known: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class StepTooEarly(Event):
+    """`node` is a step between `clear` and `backward`: there is nothing for it to use, and the next clear drops the rest.
+
+    `known` is whether what steps is known to be an optimizer.
+    """
+
+    clear: ast.AST
+    backward: ast.AST
+    known: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,4 +21,6 @@ def check(event: GradientDropped) -> Iterator[Finding]:
         Note("lost", f"{code(event.backward)} computed them", event.backward),
         Note("step", "this step should have used them", event.step),
     )
-    yield Finding(event.node, message, (*notes, *called_from(event.calls)))
+    assumed = () if event.known else (Note("assuming", "what makes the step is an optimizer of torch"),)
+    severity = Severity.ERROR if event.known else Severity.WARNING
+    yield Finding(event.node, message, (*notes, *assumed, *called_from(event.calls)), (), severity)

@@ -10,6 +10,7 @@ from gradvet.autograd.judging.averages import Average, entering, running_average
 from gradvet.autograd.judging.calls import CallNotes
 from gradvet.autograd.judging.cut_notes import CutNotes
 from gradvet.autograd.judging.escapes import EscapeNotes
+from gradvet.autograd.judging.evaluations import Evaluations
 from gradvet.autograd.judging.flags import FlagNotes
 from gradvet.autograd.judging.flow import Flow
 from gradvet.autograd.judging.freezes import FreezeNotes
@@ -190,6 +191,7 @@ class Judge:
     targets: Targets = field(init=False)
     protocol: Protocol = field(init=False)
     numbers: NumberAttributes = field(init=False)
+    evaluations: Evaluations = field(init=False)
 
     def __post_init__(self) -> None:
         """The notes of one topic each lie in a part of their own."""
@@ -210,6 +212,7 @@ class Judge:
         self.targets = Targets(self.flow)
         self.protocol = Protocol(self.machine)
         self.numbers = NumberAttributes(self.machine)
+        self.evaluations = Evaluations(self.machine)
 
     def conclude_topics(self, module: Module) -> None:
         """The notes that lie in parts of their own become events."""
@@ -247,6 +250,7 @@ class Judge:
             or self.edits
             or self.data
             or self.losses_of
+            or self.evaluations.found
             or self.dead
             or self.cut_notes.roots
             or self.cut_notes.raising

@@ -13,7 +13,13 @@ from functools import partial
 from typing import NamedTuple
 
 from gradvet.autograd.events_call import NotCalled
-from gradvet.autograd.events_protocol import ClipMisplaced, GradientDropped, GradientNotCleared, ScalerMisused
+from gradvet.autograd.events_protocol import (
+    ClipMisplaced,
+    GradientDropped,
+    GradientNotCleared,
+    ScalerMisused,
+    StepTooEarly,
+)
 from gradvet.autograd.library.optimizers import owned_by
 from gradvet.autograd.machine import Loop, Machine
 from gradvet.autograd.memory.domain import NO, NOTHING, YES, Tensor
@@ -489,12 +495,12 @@ class Protocol:
             if not self.forgotten:
                 self._not_cleared(step, site, relevant)
         elif all(g.phases & DROPPED and not g.phases & ~(DROPPED | CLEAR) for g in relevant):
-            self._dropped(site, relevant, None)
+            self._dropped(site, relevant, None, known=step.known)
         elif not step.manual:
             for g in relevant:
                 loop = self._drops_in_loop(site, g) if g.phases & PARTIAL else None
                 if loop is not None:
-                    self._dropped(site, [g], loop)
+                    self._dropped(site, [g], loop, known=step.known)
                     break
 
     def _are_of_torch(self, gradients: list[Gradient]) -> bool:
@@ -573,15 +579,20 @@ class Protocol:
         *_, chosen = max(found)
         return self.sites[chosen].node, self.sites[chosen].calls
 
-    def _dropped(self, site: Site, gradients: list[Gradient], loop: ast.AST | None) -> None:
+    def _dropped(self, site: Site, gradients: list[Gradient], loop: ast.AST | None, *, known: bool) -> None:
         cleared = sorted({n for g in gradients for n in g.clears})
         lost = sorted({n for g in gradients for n, _ in g.lost if loop is not None or n not in self.used})
         if not cleared or not lost:
             return
-        clear, backward, step = self._shown(self.sites[cleared[-1]], self.sites[lost[-1]], site)
-        if clear.node not in self.told and clear.node is not backward.node:
-            self.told.add(clear.node)
-            self.machine.emit(GradientDropped(clear.node, clear.calls, backward.node, step.node, loop))
+        clear, backward, shown = self._shown(self.sites[cleared[-1]], self.sites[lost[-1]], site)
+        if clear.node in self.told or clear.node is backward.node:
+            return
+        self.told.add(clear.node)
+        m = self.machine
+        if loop is None and _row(clear) < _row(shown) < _row(backward) and shown.calls == backward.calls:
+            m.emit(StepTooEarly(shown.node, shown.calls, clear.node, backward.node, known))
+        else:
+            m.emit(GradientDropped(clear.node, clear.calls, backward.node, shown.node, loop, known))
 
     def _drops_in_loop(self, site: Site, g: Gradient) -> ast.AST | None:
         """The loop of which each pass drops what the pass before gave, while the step comes after the loop."""
@@ -652,6 +663,10 @@ class Protocol:
                 case ast.Call(func=ast.Attribute(value=scaler), args=[optimizer]):
                     return scaler, optimizer
         return None, None
+
+
+def _row(site: Site) -> int:
+    return getattr(site.node, "lineno", 0)
 
 
 def _altered(g: Gradient) -> Gradient:

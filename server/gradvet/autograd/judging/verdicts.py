@@ -9,6 +9,7 @@ from gradvet.autograd.judging.adversaries import Adversaries
 from gradvet.autograd.judging.averages import entering
 from gradvet.autograd.judging.cut_paths import cut_paths, cut_subject
 from gradvet.autograd.judging.escapes import told_as_escapes
+from gradvet.autograd.judging.evaluations import in_unknown_context, is_decorated
 from gradvet.autograd.judging.forwards import unrecorded_forwards
 from gradvet.autograd.judging.frozen import reference_models
 from gradvet.autograd.judging.function_forms import function_forms
@@ -17,7 +18,7 @@ from gradvet.autograd.judging.judge import Judge, Kept, ModuleCall, holder_words
 from gradvet.autograd.judging.open_data import asks_what, open_data
 from gradvet.autograd.judging.unused_terms import unused_terms
 from gradvet.autograd.machine import CutInfo, Machine
-from gradvet.autograd.memory.domain import GRAD, NO, YES, Node, Tensor
+from gradvet.autograd.memory.domain import GRAD, NO, YES, Node, Origin, Tensor
 from gradvet.autograd.memory.values import FALSE
 from gradvet.syntax.parents import Parents
 from gradvet.syntax.parse import Module
@@ -215,6 +216,8 @@ def _unused(m: Machine, judge: Judge, parents: Parents) -> set[int]:
             if found is None:
                 continue
             evidence = found
+        if call.tensor.assumes and _perhaps_without_grad(site, function, parents):
+            continue
         unused |= call.nodes
         if function in seen or function in silent or isinstance(function, ast.Lambda):
             continue
@@ -223,7 +226,29 @@ def _unused(m: Machine, judge: Judge, parents: Parents) -> set[int]:
             isinstance(function, ast.FunctionDef) and function not in used and not _trains_inside(function)
         )
         m.emit(UnusedGraph(site, calls, call.tensor, evidence, function, whole))
+    _evaluated_in_open_code(m, judge, parents, seen | silent)
     return unused
+
+
+def _perhaps_without_grad(site: ast.AST, function: ast.AST | None, parents: dict[ast.AST, ast.AST]) -> bool:
+    """Whether something around a place, of which nothing is known, might turn grad mode off."""
+    return function is not None and (is_decorated(function) or in_unknown_context(site, function, parents))
+
+
+def _evaluated_in_open_code(
+    m: Machine, judge: Judge, parents: dict[ast.AST, ast.AST], told: set[ast.AST | None]
+) -> None:
+    """Emit what evaluates models that are not known, one for each function."""
+    for found in judge.evaluations.found.values():
+        function = found.function
+        if function in told or in_unknown_context(found.site, function, parents):
+            continue
+        told.add(function)
+        words = ast.unparse(found.site.func)
+        assumed = frozenset({f"`{words}` has parameters that train", "grad mode is on where it is called"})
+        given = Tensor(YES, origin=Origin(found.site, f"what `{words}` gives"), assumes=assumed)
+        whole = isinstance(function, ast.FunctionDef) and not _trains_inside(function)
+        m.emit(UnusedGraph(found.site, found.calls, given, found.evidence, function, whole))
 
 
 def _is_target(m: Machine, judge: Judge, call: ModuleCall) -> bool:

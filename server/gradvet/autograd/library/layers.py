@@ -49,7 +49,7 @@ from gradvet.autograd.memory.values import (
     join,
     join_all,
 )
-from gradvet.autograd.python.calls import MAKE_BASE, Call, call_value, find_in_class
+from gradvet.autograd.python.calls import MAKE_BASE, Call, call_value, find_in_class, unknown_call
 
 _LISTS = {"torch.nn.ModuleList", "torch.nn.ParameterList"}
 _DICTS = {"torch.nn.ModuleDict", "torch.nn.ParameterDict"}
@@ -656,7 +656,7 @@ def call_module_method(m: Machine, method: Method, call: Call) -> Value:
         return Unknown(f"the result of {name}")
     if name in MODULE_METHODS:
         return receiver
-    return m.unknown(call.node, f"the result of `{name}`", (receiver, *call.all_values()), "call")
+    return unknown_call(m, call, f"the result of `{name}`", receiver)
 
 
 MOST_APPLIED = 60

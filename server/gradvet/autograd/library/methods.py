@@ -323,7 +323,9 @@ def _opaque(m: Machine, ref: Ref, content: Opaque, name: str, call: Call) -> Val
         name in ("train", "eval") and not call.keywords and len(call.args) <= (name == "train")
     ):
         steps = m.judge is not None and ref.address in m.judge.protocol.optimizers
-        if name == "zero_grad" or (steps and name.endswith("state_dict")) or _is_item_of_loader(content):
+        if name == "zero_grad" or (steps and name.endswith("state_dict")):
+            return m.unknown(call.node, f"the result of `{name}`", (ref, *call.all_values()), "call")
+        if _is_item_of_loader(content):
             return unknown_call(m, call, f"the result of `{name}`")
         func = call.node.func if isinstance(call.node, ast.Call) else call.node
         layers.as_module(m, ref, content, layers.words_of(func), call.node)
@@ -517,7 +519,7 @@ def _instance(m: Machine, ref: Ref, content: Instance, name: str, call: Call) ->
         retain = call.keywords.get("retain_graph")
         backward(m, call.node, call.args[0], retain=retain, create=None, how=f"{name}()")
         return NONE
-    return m.unknown(call.node, f"the result of `{name}`", (ref, *call.all_values()), "call")
+    return unknown_call(m, call, f"the result of `{name}`", ref)
 
 
 def _as_builtin(m: Machine, ref: Ref, bases: frozenset[str], name: str, call: Call) -> Value:

@@ -121,7 +121,10 @@ def _call(m: Machine, node: ast.Call) -> Value:
             stars = content.rest if content.rest is not None else stars
         else:
             stars = Unknown("keyword arguments that are not known")
-    return call_value(m, function, Call(node, tuple(args), keywords, star, stars))
+    value = call_value(m, function, Call(node, tuple(args), keywords, star, stars))
+    if m.judge is not None:
+        m.judge.evaluations.called(node, value)
+    return value
 
 
 @evaluates(ast.BinOp)

@@ -1,0 +1,163 @@
+"""Models of which nothing is known, put into eval mode and then run over batches: evaluation, with grad mode on.
+
+What such a model gives is not known, so its graph cannot be followed. The evidence is the code itself: a function (or the
+one that called it) puts a thing into eval mode, runs it in a loop after that, and neither takes a gradient nor yields.
+"""
+
+import ast
+from dataclasses import dataclass, field
+
+from gradvet.autograd.graph import held_tensors
+from gradvet.autograd.machine import Frame, Machine
+from gradvet.autograd.memory.domain import GRAD, MAYBE
+from gradvet.autograd.memory.values import Opaque, Unknown, Value
+
+EVALUATES, TRAINS = 1, 2
+KEY = "#eval "
+MOST_PARTS = 4
+_SAME = frozenset({"forward", "module"})
+_OF_GRADIENTS = frozenset({
+    "backward", "manual_backward", "grad", "requires_grad", "requires_grad_", "autograd", "enable_grad",
+    "training_step",
+})  # fmt: skip
+_PLAIN = frozenset(
+    {"staticmethod", "classmethod", "property", "override", "wraps", "abstractmethod", "overload"}
+)
+Calls = tuple[ast.AST, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluated:
+    """A call of something in eval mode, in the function that evaluates, and where it was put into that mode."""
+
+    site: ast.Call
+    calls: Calls
+    evidence: ast.AST
+    function: ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(slots=True)
+class Evaluations:
+    """Told of each call in the program; remembers what was put into eval mode by the name it has there."""
+
+    machine: Machine
+    sites: dict[tuple[int, str], ast.AST] = field(default_factory=dict)
+    found: dict[ast.AST, Evaluated] = field(default_factory=dict)
+
+    def called(self, node: ast.Call, value: Value) -> None:
+        """Something was called and gave this value."""
+        func = node.func
+        if isinstance(func, ast.Attribute) and func.attr in ("eval", "train"):
+            self._switched(node, func)
+        elif (
+            self.sites and self.machine.mode == GRAD and self.machine.frames[-1].node is not self.machine.main
+        ):
+            path = path_of(func)
+            if path is not None and node not in self.found and self._is_open(value):
+                self._run(node, path)
+
+    def _switched(self, node: ast.Call, func: ast.Attribute) -> None:
+        path = path_of(func.value)
+        if path is None or len(node.args) + len(node.keywords) > (func.attr == "train"):
+            return
+        scope = self.machine.frames[-1].scope
+        off = node.args and isinstance(node.args[0], ast.Constant) and node.args[0].value is False
+        sure = func.attr == "eval" or off
+        self.machine.store.set((scope, KEY + path), EVALUATES if sure else TRAINS)
+        if sure:
+            self.sites[scope, path] = node
+
+    def _is_open(self, value: Value) -> bool:
+        """Whether what a call gave is not known: what is known to have a graph is judged by that."""
+        m = self.machine
+        held = held_tensors(m, value)
+        if held:
+            return all(state.requires_grad == MAYBE for _, state in held)
+        kinds = {type(m.cells.get(getattr(atom, "address", -1), atom)) for atom in m.alternatives(value)}
+        return kinds <= {Opaque, Unknown}
+
+    def _run(self, node: ast.Call, path: str) -> None:
+        frames = self.machine.frames
+        under = self._under(len(frames) - 1, path)
+        if under is None:
+            return
+        index, evidence = under
+        inner = frames[index:]
+        function = inner[0].node
+        looped = any(loop.node is not None for frame in inner for loop in frame.loops)
+        if not looped or not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return
+        if any(_asks(frame) for frame in inner) or any(is_decorated(frame.node) for frame in frames):
+            return
+        site = node if len(inner) == 1 else self.machine.calls[index]
+        if isinstance(site, ast.Call) and site not in self.found:
+            self.found[site] = Evaluated(site, self.machine.where()[:index], evidence, function)
+
+    def _under(self, index: int, path: str) -> tuple[int, ast.AST] | None:
+        """The frame in which something was put into eval mode, and where: here, or by a caller who handed it over."""
+        frame = self.machine.frames[index]
+        mode = self.machine.cells.get((frame.scope, KEY + path))
+        if mode is not None:
+            site = self.sites.get((frame.scope, path))
+            return (index, site) if mode == EVALUATES and site is not None else None
+        if index < 2:  # noqa: PLR2004  the module itself evaluates nothing
+            return None
+        outer = _handed_over(frame, path)
+        if outer is None and path.startswith("self.") and frame.receiver is not None:
+            outer = path if self.machine.frames[index - 1].receiver == frame.receiver else None
+        return None if outer is None else self._under(index - 1, outer)
+
+
+def path_of(node: ast.expr) -> str | None:
+    """A name with a few attributes, as a text: `self.model`. What only passes a call on is left out."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute) and len(parts) < MOST_PARTS:
+        if node.attr not in _SAME:
+            parts.append(node.attr)
+        node = node.value
+    return ".".join([node.id, *reversed(parts)]) if isinstance(node, ast.Name) else None
+
+
+def _handed_over(frame: Frame, path: str) -> str | None:
+    """What a parameter was called by the caller."""
+    call = frame.call.node if frame.call is not None else None
+    name, dot, rest = path.partition(".")
+    parameters = frame.info.parameters
+    if not isinstance(call, ast.Call) or any(isinstance(arg, ast.Starred) for arg in call.args):
+        return None
+    given = {keyword.arg: keyword.value for keyword in call.keywords}
+    first = max(len(frame.call.args) - len(call.args), 0)
+    given.update(zip(parameters[first:], call.args, strict=False))
+    outer = path_of(given[name]) if name in given else None
+    return f"{outer}{dot}{rest}" if outer is not None else None
+
+
+def _asks(frame: Frame) -> bool:
+    """Whether a function has to do with gradients itself, or hands out results one by one."""
+    return frame.info.is_generator or not frame.info.attributes.isdisjoint(_OF_GRADIENTS)
+
+
+def is_decorated(function: ast.AST) -> bool:
+    """Whether a function has a decorator of which it is not known what it does to grad mode."""
+    names = [
+        made.func if isinstance(made, ast.Call) else made for made in getattr(function, "decorator_list", ())
+    ]
+    return any((getattr(name, "attr", "") or getattr(name, "id", "")) not in _PLAIN for name in names)
+
+
+def in_unknown_context(site: ast.AST, function: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
+    """Whether a `with` between a place and its function enters something that might turn grad mode off."""
+    node: ast.AST | None = site
+    while node is not None and node is not function:
+        if isinstance(node, (ast.With, ast.AsyncWith)):
+            for item in node.items:
+                made = item.context_expr
+                words = path_of(made.func if isinstance(made, ast.Call) else made) or "?"
+                if (
+                    not words.lower()
+                    .rpartition(".")[2]
+                    .endswith(("autocast", "tqdm", "open", "progress", "enable_grad"))
+                ):
+                    return True
+        node = parents.get(node)
+    return False

@@ -1,0 +1,310 @@
+"""Training steps and evaluation in code whose models and optimizers come from elsewhere."""
+
+import pytest
+
+from gradvet.analysis import analyze
+from gradvet.config import Config
+from gradvet.text import Source
+
+HEAD = "import torch\nimport torch.nn.functional as F\nfrom torch import Tensor, nn\n"
+MAIN, LIBRARY = "/project/main.py", "/project/library.py"
+WRAPPER = """
+import torch
+from torch.optim import Optimizer
+
+class Wrapper:
+    def __init__(self, optim: Optimizer):
+        self._optim = optim
+
+    def zero_grad(self):
+        self._optim.zero_grad()
+
+    def step(self):
+        self._optim.step()
+"""
+
+TOLD = {
+    "a step between the clear and the backward, of an optimizer that is handed over": (
+        """
+class Agent:
+    def __init__(self, actor, actor_optim):
+        self.actor, self.actor_optim = actor, actor_optim
+
+    def update(self, batch):
+        loss = self.actor(batch).mean()
+        self.actor_optim.zero_grad()
+        self.actor_optim.step()  # step-before-backward
+        loss.backward()
+        return loss.item()
+"""
+    ),
+    "a clear between the backward and the step": (
+        """
+class Agent:
+    def __init__(self, actor, actor_optim):
+        self.actor, self.actor_optim = actor, actor_optim
+
+    def update(self, batch):
+        loss = self.actor(batch).mean()
+        loss.backward()
+        self.actor_optim.zero_grad()  # zero-grad-misplaced
+        self.actor_optim.step()
+        return loss.item()
+"""
+    ),
+    "of two optimizers that make steps, one does not clear what the other uses": (
+        """
+class Agent:
+    def __init__(self, actor, critic, actor_optim, critic_optim):
+        self.actor, self.critic = actor, critic
+        self.actor_optim, self.critic_optim = actor_optim, critic_optim
+
+    def update(self, batches):
+        for batch in batches:
+            critic_loss = self.critic(batch).pow(2).mean()
+            critic_loss.backward()  # zero-grad-missing
+            self.critic_optim.step()
+            actor_loss = -self.critic(self.actor(batch)).mean()
+            self.actor_optim.zero_grad()
+            actor_loss.backward()
+            self.actor_optim.step()
+"""
+    ),
+    "an optimizer of one of two kinds": (
+        """
+class Agent:
+    def __init__(self, policy, shared):
+        self.policy = policy
+        if shared:
+            self.optimizer = torch.optim.Adam(policy.parameters())
+        else:
+            self.optimizer = torch.optim.SGD(policy.parameters(), lr=0.1)
+
+    def update(self, batches):
+        for batch in batches:
+            loss = self.policy.loss(batch)
+            loss.backward()
+            self.optimizer.zero_grad()  # zero-grad-misplaced
+            self.optimizer.step()
+"""
+    ),
+    "an optimizer that is saved is no module": (
+        """
+class Trainer:
+    def __init__(self, model, accelerator, dl):
+        self.accelerator, self.dl = accelerator, dl
+        self.opt = torch.optim.Adam(model.parameters())
+        self.model, self.opt = accelerator.prepare(model, self.opt)
+
+    def save(self):
+        return {"opt": self.opt.state_dict()}
+
+    def train(self):
+        for x in self.dl:
+            loss = self.model(x)
+            self.accelerator.backward(loss)  # zero-grad-missing
+            self.opt.step()
+"""
+    ),
+    "what is None at first may be something when it is used": (
+        """
+class Strategy:
+    def __init__(self, model, optimizer):
+        self.model, self.optimizer, self.loader = model, optimizer, None
+
+    def epoch(self):
+        assert self.loader is not None
+        for x, y in self.loader:
+            loss = F.cross_entropy(self.model(x), y)
+            self.optimizer.zero_grad()
+            self.optimizer.step()  # step-before-backward
+            loss.backward()
+"""
+    ),
+    "a model from elsewhere that is evaluated over batches": (
+        """
+class Model:
+    def __init__(self, network):
+        self.network = network
+
+    def evaluate(self, loader):
+        network, total = self.network, 0.0
+        network.eval()
+        for batch in loader:
+            inputs = {"x": batch[0], "labels": batch[1]}
+            outputs = network(**inputs)  # eval-with-grad
+            total += outputs[0].item()
+        return total
+"""
+    ),
+    "also where a helper runs it": (
+        """
+def run(model, batch):
+    return model(**batch)
+
+def predict(network, loader):
+    network.eval()
+    found = []
+    for batch in loader:
+        found.append(run(network, batch).argmax(1).tolist())  # eval-with-grad
+    return found
+"""
+    ),
+}
+
+SILENT = {
+    "a backward that nobody sees": (
+        """
+class Agent:
+    def __init__(self, actor, actor_optim):
+        self.actor, self.actor_optim = actor, actor_optim
+
+    def update(self, batches):
+        for batch in batches:
+            self.actor_optim.zero_grad()
+            self.actor.learn(batch)
+            self.actor_optim.step()
+"""
+    ),
+    "of two optimizers the second uses what the first has left": (
+        """
+class Agent:
+    def update(self, batches):
+        for batch in batches:
+            loss = self.critic(batch).mean() + self.actor(batch).mean()
+            self.critic_optim.zero_grad()
+            self.actor_optim.zero_grad()
+            loss.backward()
+            self.critic_optim.step()
+            self.actor_optim.step()
+"""
+    ),
+    "gradients that are cleared by another name": (
+        """
+class Agent:
+    def update(self, batches):
+        for batch in batches:
+            for optimizer in self.optimizers:
+                optimizer.zero_grad()
+            self.critic(batch).mean().backward()
+            self.critic_optim.step()
+
+class Other:
+    def update(self, batches):
+        for batch in batches:
+            self.critic(batch).mean().backward()
+            self.critic_optim.step()
+            self.reset_gradients()
+"""
+    ),
+    "a model that is put into evaluation and then asked for a gradient": (
+        """
+def attack(model, loader):
+    model.eval()
+    for x, y in loader:
+        x.requires_grad_(True)
+        loss = F.cross_entropy(model(x), y)
+        yield torch.autograd.grad(loss, x)[0]
+"""
+    ),
+    "one that trains again, and one that is evaluated without grad mode": (
+        """
+def fit(model, loader, valid, step):
+    model.eval()
+    with torch.no_grad():
+        for batch in valid:
+            print(model(batch).mean())
+    model.train()
+    for batch in loader:
+        step(model(batch))
+
+def score(model, valid, quiet):
+    model.eval()
+    with quiet():
+        for batch in valid:
+            print(model(batch).mean())
+"""
+    ),
+    "a decorator that may turn grad mode off": (
+        """
+from somewhere import smart_mode
+
+@smart_mode()
+def score(model, valid):
+    model.eval()
+    for batch in valid:
+        print(model(batch).mean())
+"""
+    ),
+}
+
+MODULES = """
+import dataclasses
+from torch import nn
+from library import Wrapper
+
+@dataclasses.dataclass
+class Modules:
+    actor: nn.Module
+    critic: nn.Module
+    actor_optim: Wrapper
+    critic_optim: Wrapper
+"""
+
+THROUGH_A_WRAPPER = {
+    "a clear too late": """
+class Agent:
+    modules: Modules
+
+    def update(self, batch):
+        loss = self.modules.critic(batch).mean()
+        loss.backward()
+        self.modules.critic_optim.zero_grad()  # zero-grad-misplaced
+        self.modules.critic_optim.step()
+""",
+    "no clear, but of the one beside it": """
+class Agent:
+    modules: Modules
+
+    def first(self, batch):
+        self.modules.critic_optim.zero_grad()
+        self.modules.critic(batch).mean().backward()
+        self.modules.critic_optim.step()
+
+    def second(self, batch):
+        loss = self.modules.actor(batch).mean()
+        loss.backward()  # zero-grad-missing
+        self.modules.actor_optim.step()
+""",
+}
+
+
+def told(text: str, **others: str) -> list[str]:
+    """Row and rule of all errors and warnings."""
+    files = {f"/project/{name}.py": body for name, body in others.items()}
+    analysis = analyze(Source(MAIN, text), Config(), files.get)
+    loud = [d for d in analysis.diagnostics if d.severity.value != "info"]
+    return sorted(f"{analysis.source.row_column(d.span.start)[0]} {d.rule.name}" for d in loud)
+
+
+def marked(text: str) -> list[str]:
+    """What the comments of a program say."""
+    rows = [(row, line) for row, line in enumerate(text.splitlines(), 1) if "  # " in line]
+    return [f"{row} {line.rpartition('  # ')[2]}" for row, line in rows]
+
+
+@pytest.mark.parametrize("sentence", TOLD)
+def test_the_order_of_a_training_step_is_followed(sentence: str) -> None:
+    text = HEAD + TOLD[sentence]
+    assert marked(text) == told(text)
+
+
+@pytest.mark.parametrize("sentence", SILENT)
+def test_what_may_be_right_is_not_told(sentence: str) -> None:
+    assert [] == told(HEAD + SILENT[sentence])
+
+
+@pytest.mark.parametrize("sentence", THROUGH_A_WRAPPER)
+def test_what_a_wrapper_of_another_module_does_is_told_where_it_is_called(sentence: str) -> None:
+    text = MODULES + THROUGH_A_WRAPPER[sentence]
+    assert marked(text) == told(text, library=WRAPPER)
