@@ -145,7 +145,7 @@ def is_decorated(function: ast.AST) -> bool:
     return any((getattr(name, "attr", "") or getattr(name, "id", "")) not in _PLAIN for name in names)
 
 
-def in_unknown_context(site: ast.AST, function: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
+def in_unknown_context(site: ast.AST, function: ast.AST, parents: Parents) -> bool:
     """Whether a `with` between a place and its function enters something that might turn grad mode off."""
     node: ast.AST | None = site
     while node is not None and node is not function:

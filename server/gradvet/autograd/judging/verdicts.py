@@ -230,14 +230,12 @@ def _unused(m: Machine, judge: Judge, parents: Parents) -> set[int]:
     return unused
 
 
-def _perhaps_without_grad(site: ast.AST, function: ast.AST | None, parents: dict[ast.AST, ast.AST]) -> bool:
+def _perhaps_without_grad(site: ast.AST, function: ast.AST | None, parents: Parents) -> bool:
     """Whether something around a place, of which nothing is known, might turn grad mode off."""
     return function is not None and (is_decorated(function) or in_unknown_context(site, function, parents))
 
 
-def _evaluated_in_open_code(
-    m: Machine, judge: Judge, parents: dict[ast.AST, ast.AST], told: set[ast.AST | None]
-) -> None:
+def _evaluated_in_open_code(m: Machine, judge: Judge, parents: Parents, told: set[ast.AST | None]) -> None:
     """Emit what evaluates models that are not known, one for each function."""
     for found in judge.evaluations.found.values():
         function = found.function
