@@ -11,6 +11,7 @@ from gradvet.autograd.graph import held_tensors
 from gradvet.autograd.machine import Frame, Machine
 from gradvet.autograd.memory.domain import GRAD, MAYBE
 from gradvet.autograd.memory.values import Opaque, Unknown, Value
+from gradvet.syntax.parents import Parents
 
 EVALUATES, TRAINS = 1, 2
 KEY = "#eval "
