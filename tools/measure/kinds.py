@@ -5,7 +5,7 @@ from functools import partial
 
 import torch
 
-from tools.measure.copies import Case, Prepare, carries, fresh
+from tools.measure.copies import Case, Prepare, carries, fresh, parameter
 
 Outs = list[tuple[str, torch.Tensor]]
 CASTS = {"int": torch.int64, "bool": torch.bool, "complex": torch.complex128}
@@ -26,7 +26,7 @@ def output_kinds(
     Scenarios: the inputs as they are, every float tensor as int, bool or complex, and `mixed`: the first
     as int beside others that stay float.
     """
-    tensors = fresh(case).tensors
+    tensors = sorted(fresh(case).tensors, key=lambda given: _position(case, given[0]))
     first = kind(tensors[0][1]) if tensors else ""
     found = {"plain": {path: kind(t) for path, t in plain}}
     floats = [path for path, t in tensors if kind(t) == "float"]
@@ -38,6 +38,13 @@ def output_kinds(
     if len(floats) > 1 and not found.get("mixed"):
         found["mixed"] = _cast(again, lambda t, path: t.to(torch.int64) if path == floats[0] else t)
     return first, {word: kinds for word, kinds in found.items() if kinds}
+
+
+def _position(case: Case, path: str) -> int:
+    """Where the parameter of a path stands, in the order of the call."""
+    names = [name.lstrip("*").split("|")[0] for name in case.params]
+    name = parameter(path)
+    return names.index(name) if name in names else len(names)
 
 
 def _floats_as(dtype: torch.dtype, tensor: torch.Tensor, path: str) -> torch.Tensor:

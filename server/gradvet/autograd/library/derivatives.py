@@ -10,6 +10,8 @@ from gradvet.autograd.memory.domain import MAYBE, NO, YES, Tensor
 from gradvet.autograd.memory.values import Ref
 
 Leaves = frozenset[int]
+Kept = tuple[Leaves, list[Leaves]]
+"""The leaves behind an input of an op, and those behind each tensor that its gradient is surely computed from."""
 _UNKNOWN: Leaves = frozenset({0})
 """Stands for the leaves of a tensor that requires grad and of which none is known; nothing lies at 0."""
 
@@ -20,7 +22,7 @@ class Derivation:
     def __init__(self, outside: set[int]) -> None:
         """`outside` are the addresses that were there before the transform."""
         self._outside = frozenset(outside) | _UNKNOWN
-        self._surely: dict[int, list[list[Leaves]]] = {}
+        self._surely: dict[int, list[Kept]] = {}
         self._perhaps: dict[int, Leaves] = {}
 
     def made(self, address: int, op: Op | None, inputs: Inputs, leaves: Leaves) -> None:
@@ -36,12 +38,15 @@ class Derivation:
             )
         )
         kept = [
-            [
-                leaves if operand is None else _leaves(operand)
-                for operand, sure in found
-                if sure and (operand is None or operand.state.requires_grad == YES)
-            ]
-            for found in by.values()
+            (
+                frozenset[int]().union(*(_leaves(o) for o in asking if o.parameter == parameter)),
+                [
+                    leaves if operand is None else _leaves(operand)
+                    for operand, sure in found
+                    if sure and (operand is None or operand.state.requires_grad == YES)
+                ],
+            )
+            for parameter, found in by.items()
         ]
         again = address in self._perhaps
         self._perhaps[address] = perhaps | self._perhaps.get(address, frozenset())
@@ -59,12 +64,14 @@ class Derivation:
             return NO
         surely = self._outside.union(at for at, truth in given.items() if truth == YES)
         between = surely_between(m, value, frozenset({inner.address}))
-        return YES if any(_all_on(self._surely.get(at, []), surely) for at in between) else MAYBE
+        own = inner.address
+        return YES if any(_all_on(self._surely.get(at, []), own, surely) for at in between) else MAYBE
 
 
-def _all_on(kept: list[list[Leaves]], theirs: Leaves) -> bool:
-    """Whether each gradient of an op is computed from something that comes from these leaves alone."""
-    return bool(kept) and all(any(leaves and leaves <= theirs for leaves in one) for one in kept)
+def _all_on(kept: list[Kept], own: int, theirs: Leaves) -> bool:
+    """Whether each gradient of an op on a way to a leaf is computed from something that comes from theirs alone."""
+    taken = [found for behind, found in kept if own in behind]
+    return bool(taken) and all(any(leaves and leaves <= theirs for leaves in found) for found in taken)
 
 
 def _leaves(operand: Operand) -> Leaves:

@@ -69,7 +69,7 @@ def _derivative(m: Machine, name: str, call: Call) -> Value:
     ]
     keywords = {word: _mapped(m, v, call, f"inner {word}", _constant) for word, v in call.keywords.items()}
     before, around = m.mode, m.deriving
-    notes = m.deriving = Derivation(there) if short in ("grad", "grad_and_value") else None
+    notes = m.deriving = Derivation(there) if short in ("grad", "grad_and_value", "jacrev") else None
     m.store.set(MODE, GRAD)
     value = _run(m, function, call._replace(args=tuple(inner), keywords=keywords))
     m.store.set(MODE, before)

@@ -104,7 +104,7 @@ def call_method(m: Machine, method: Method, call: Call) -> Value:
     elif kind in (Text, Const):
         return _text_method(m, receiver, name, call)
     elif kind is Tuple:
-        return Number("int")
+        return _tuple_method(m, receiver, name, call)
     elif kind is Number:
         if name == "backward":
             m.emit(backward_event(m, call.node, Tensor(cuts=receiver.cuts), "backward()"))
@@ -136,6 +136,20 @@ def _each(m: Machine, receiver: Value, name: str, node: ast.AST, call: Call) -> 
         with m.numbered(call.node, number), m.one_of(able if type(receiver) is Union else ()):
             found.append(call_method(m, Method(atom, name, node), call))
     return join_all(found) if found else unknown_call(m, call, f"the result of `{name}`")
+
+
+def _tuple_method(m: Machine, receiver: Tuple, name: str, call: Call) -> Value:
+    """A method of a tuple: those of a named one give its fields."""
+    fields = receiver.fields
+    if name == "_replace" and fields:
+        changed = zip(fields, receiver.items, strict=False)
+        return receiver._replace(items=tuple(call.keywords.get(field, item) for field, item in changed))
+    if name == "_asdict" and fields:
+        pairs = zip(map(const, fields), receiver.items, strict=False)
+        return m.new(call.node, Dict(tuple(pairs)))
+    if name in ("index", "count"):
+        return Number("int")
+    return unknown_call(m, call, f"the result of `{name}`")
 
 
 def _super_method(m: Machine, receiver: Super, name: str, call: Call) -> Value:
