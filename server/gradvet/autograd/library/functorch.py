@@ -1,8 +1,9 @@
 """torch.func: transforms of functions. Each runs its function on tensors of its own kind (measured on torch 2.13)."""
 
 from collections.abc import Callable
+from typing import NamedTuple
 
-from gradvet.autograd.graph import held_tensors
+from gradvet.autograd.graph import held_tensors, node_key
 from gradvet.autograd.library import layers
 from gradvet.autograd.library.derivatives import Derivation
 from gradvet.autograd.library.externals import handles
@@ -10,7 +11,18 @@ from gradvet.autograd.library.kept import Inputs
 from gradvet.autograd.library.operations import computed, in_mode, made_in, operands_of
 from gradvet.autograd.library.tensors import combined
 from gradvet.autograd.machine import MODE, Machine
-from gradvet.autograd.memory.domain import FLOAT, GRAD, INFERENCE, MAYBE, NO, NOTHING, YES, Origin, Tensor
+from gradvet.autograd.memory.domain import (
+    FLOAT,
+    GRAD,
+    INFERENCE,
+    MAYBE,
+    NO,
+    NOTHING,
+    YES,
+    Node,
+    Origin,
+    Tensor,
+)
 from gradvet.autograd.memory.values import (
     FALSE,
     NONE,
@@ -74,7 +86,7 @@ def _derivative(m: Machine, name: str, call: Call) -> Value:
     value = _run(m, function, call._replace(args=tuple(inner), keywords=keywords))
     m.store.set(MODE, before)
     m.deriving = around
-    asks = MAYBE if _outer_leaves(m, value, there) else NO
+    captured = _captured(m, value, there)
     aux = (
         value.items[1]
         if given.get("has_aux") == TRUE and type(value) is Tuple and len(value.items) > 1
@@ -97,12 +109,12 @@ def _derivative(m: Machine, name: str, call: Call) -> Value:
             if notes is not None and loss is not None and exact:
                 known = notes.asks(m, loss, inner[at], truths)
             made.append(
-                _outside(m, args[at], call, f"derivative {at}", args, asks, derived=True, known=known)
+                _outside(m, args[at], call, f"derivative {at}", args, captured, derived=True, known=known)
             )
     result: Value = made[0] if len(made) == 1 else Tuple(tuple(made))
     if short == "grad_and_value":
         loss = value.items[0] if aux is not None else value
-        plain = _outside(m, loss, call, "value", args, asks)
+        plain = _outside(m, loss, call, "value", args, captured)
         return Tuple((result, plain if aux is None else Tuple((plain, aux))))
     return result if aux is None else Tuple((result, aux))
 
@@ -185,9 +197,28 @@ def _reads_tensors(m: Machine, function: Function) -> bool:
     return False
 
 
-def _outer_leaves(m: Machine, value: Value, before: set[int]) -> bool:
-    """Whether a value comes from leaves that were there before the transform."""
-    return any(state.leaves & before for _, state in held_tensors(m, value))
+class Captured(NamedTuple):
+    """What a function that is transformed has read from outside: whether it asks, and the graph that it brings."""
+
+    asks: int = NO
+    nodes: frozenset[int] = NOTHING
+    leaves: frozenset[int] = NOTHING
+
+
+def _captured(m: Machine, value: Value, before: set[int], *, alone: bool = False) -> Captured:
+    """What a value comes from that was there before the transform; `alone` when nothing that is handed in asks."""
+    found = [
+        state
+        for _, state in held_tensors(m, value)
+        if state.requires_grad & YES and (state.leaves & before or not state.leaves)
+    ]
+    if not found:
+        return Captured()
+    surely = alone and all(state.requires_grad == YES for state in found)
+    nodes, leaves = (
+        NOTHING.union(*parts) for parts in zip(*((s.nodes, s.leaves) for s in found), strict=True)
+    )
+    return Captured(YES if surely else MAYBE, nodes, leaves & before)
 
 
 def _leaves_now(m: Machine) -> set[int]:
@@ -200,20 +231,20 @@ def _outside(
     call: Call,
     tag: str,
     given: list[Value],
-    asks: int = NO,
+    captured: Captured = Captured(),  # noqa: B008  it is immutable
     *,
     derived: bool = False,
     known: int | None = None,
 ) -> Value:
     """What comes out of a transform, in the structure of a value: it has a graph when what went in asks for one.
 
-    `asks` is whether something else that went in does. A derivative of what is linear leads nowhere; `known` is
+    `captured` is what else went in. A derivative of what is linear leads nowhere; `known` is
     whether this one requires grad, when that has been found out.
     """
     operands = [operand for at, v in enumerate(given) for operand in operands_of(m, f"arg{at}", v)]
     asking = [o for o in operands if o.state.requires_grad & YES]
     truth = YES if any(o.state.requires_grad == YES for o in asking) else MAYBE if asking else NO
-    truth = YES if YES in (truth, asks) else MAYBE if MAYBE in (truth, asks) else NO
+    truth = YES if YES in (truth, captured.asks) else MAYBE if MAYBE in (truth, captured.asks) else NO
     truth = MAYBE if derived and truth == YES else truth
     truth = truth if known is None else known
 
@@ -221,6 +252,11 @@ def _outside(
         address = m.address(call.node, f"out of {tag} {state.origin and id(state.origin.node)}")
         inputs = Inputs({}, tuple(operands), ())
         out = computed(m, call.node, address, "a transform", (), in_mode(m, truth), asking, inputs, FLOAT)
+        node = m.cells.get(node_key(address))
+        if out.requires_grad & YES and type(node) is Node:
+            nodes, leaves = node.inputs | captured.nodes, node.leaves | captured.leaves
+            m.store.set(node_key(address), node._replace(inputs=nodes, leaves=leaves))
+            out = out._replace(leaves=out.leaves | captured.leaves)
         return out._replace(view=MAYBE, inference=made_in(m) | NO, origin=Origin(call.node, "a transform"))
 
     return _mapped(m, value, call, tag, made)
@@ -242,7 +278,7 @@ def _vmap(m: Machine, name: str, call: Call) -> Value:
     there = _leaves_now(m)
     value = _run(m, function, call._replace(args=tuple(inner)))
     m.batched -= 1
-    return _outside(m, value, call, "vmap", list(args), MAYBE if _outer_leaves(m, value, there) else NO)
+    return _outside(m, value, call, "vmap", list(args), _captured(m, value, there, alone=True))
 
 
 @handles("torch.func.vjp", "functorch.vjp")
@@ -258,7 +294,7 @@ def _vjp(m: Machine, name: str, call: Call) -> Value:
     value = _run(m, function, Call(call.node, tuple(inner)))
     m.store.set(MODE, before)
     m.wrapped -= before != GRAD
-    out = _outside(m, value, call, "vjp", primals, MAYBE if _outer_leaves(m, value, there) else NO)
+    out = _outside(m, value, call, "vjp", primals, _captured(m, value, there))
     return Tuple((out, Partial(External(f"{_MINE}pullback"), tuple(primals), ())))
 
 
@@ -281,12 +317,10 @@ def _jvp(m: Machine, name: str, call: Call) -> Value:
     there = _leaves_now(m)
     inner = [_mapped(m, arg, call, f"inner {at}", lambda s: _inner(s, NO)) for at, arg in enumerate(primals)]
     value = _run(m, call.args[0], Call(call.node, tuple(inner)))
-    state = m.tensor(value)
-    asks = MAYBE if _outer_leaves(m, value, there) else NO
-    surely = asks == MAYBE and state is not None and state.requires_grad == YES
-    out = _outside(m, value, call, "jvp value", list(primals), YES if surely else asks)
+    captured = _captured(m, value, there, alone=True)
+    out = _outside(m, value, call, "jvp value", list(primals), captured)
     given = [*primals, *call.args[2:3]]
-    return Tuple((out, _outside(m, value, call, "jvp tangent", given, asks, derived=True)))
+    return Tuple((out, _outside(m, value, call, "jvp tangent", given, captured, derived=True)))
 
 
 @handles("torch.autograd.functional.jacobian", "torch.autograd.functional.hessian")
