@@ -1,4 +1,4 @@
-"""Calls that were not made, and calls that were made for nothing."""
+"""Calls that were not made, calls that were made for nothing, and calls that were never undone."""
 
 import ast
 from dataclasses import dataclass
@@ -31,3 +31,11 @@ class ResultDropped(Event):
     method: str
     subject: ast.expr
     in_place: str
+
+
+@dataclass(frozen=True, slots=True)
+class HookPiled(Event):
+    """Each iteration of `loop` puts a hook on a module that was `made` before it, runs it, and leaves the hook there."""
+
+    made: ast.AST
+    loop: ast.AST | None

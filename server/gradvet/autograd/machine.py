@@ -125,14 +125,21 @@ class Frame:
 
 
 class Hooks:
-    """The hooks of modules by their address, what each handle takes away, and whether tensors have any."""
+    """The hooks of modules by their address, what each handle takes away, and whether tensors have any.
 
-    __slots__ = ("firing", "handles", "of_modules", "on_tensors")
+    `placed` is, for a module and a handle, when the hook was put there and where; `ran` when a module with hooks
+    was called last.
+    """
+
+    __slots__ = ("count", "firing", "handles", "of_modules", "on_tensors", "placed", "ran")
 
     def __init__(self) -> None:
         """None yet."""
         self.of_modules: dict[int, list[tuple[str, Value]]] = {}
         self.handles: dict[int, list[tuple[int, tuple[str, Value]]]] = {}
+        self.placed: dict[tuple[int, int], tuple[int, ast.AST, tuple[ast.AST, ...]]] = {}
+        self.ran: dict[int, int] = {}
+        self.count = 0
         self.on_tensors = self.firing = False
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gradvet.autograd.graph import held_tensors, node_key, reachable, spoiled_key
+from gradvet.autograd.judging import hooks_placed
 from gradvet.autograd.judging.averages import Average, entering, running_average
 from gradvet.autograd.judging.calls import CallNotes
 from gradvet.autograd.judging.cut_notes import CutNotes
@@ -500,6 +501,8 @@ class Judge:
                     )
         if loop.number > 1:
             self._chains(loop)
+            if m.hooks.placed and loop.node is not None:
+                hooks_placed.end_of_pass(m, loop)
 
     def _freed(self, nodes: frozenset[int]) -> int:
         found = reachable(self.machine, nodes).values()

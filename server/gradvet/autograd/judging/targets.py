@@ -32,6 +32,7 @@ from gradvet.autograd.judging.flow import (
     Run,
     operands_of,
 )
+from gradvet.autograd.memory.domain import Tensor
 
 DISTANCES = frozenset({
     "mse_loss", "MSELoss", "smooth_l1_loss", "SmoothL1Loss", "l1_loss", "L1Loss", "huber_loss", "HuberLoss",
@@ -109,9 +110,10 @@ class Targets:
                 sides = [part for part in inner.asking if part.sure] if inner is not None else []
                 if inner is not None and inner.name in DIFFERENCE and len(sides) > 1:
                     yield from self._compared(inner, sides[0], sides[1])
-        elif made.name in PRODUCT and len(asking) > 1:
-            yield from self._weighted(made, asking[0], asking[1])
-            yield from self._weighted(made, asking[1], asking[0])
+        elif made.name in PRODUCT and len(made.asking) > 1:
+            for score, weight in (made.asking[:2], made.asking[1::-1]):
+                if score.sure and (weight.sure or self._is_there(weight)):
+                    yield from self._weighted(made, score, weight)
         elif made.name in DIVERGENCES:
             for part in asking:
                 if part.role == "target":
@@ -144,6 +146,16 @@ class Targets:
     def _is_value(self, part: Part) -> bool:
         ends = self.flow.walk(part.nodes, SHAPE).ends
         return bool(ends) and all(at in self.flow.outputs for at in ends)
+
+    def _is_there(self, part: Part) -> bool:
+        """Whether a path surely makes an operand of what networks of the program gave, if not all paths do."""
+        cells = self.flow.machine.cells
+        ends = self.flow.walk(part.nodes, SHAPE | LINEAR).ends
+        return bool(ends) and all(
+            at in self.flow.outputs
+            and all(type(cells.get(leaf)) is Tensor for leaf in self.flow.outputs[at].leaves)
+            for at in ends
+        )
 
     def _weighted(self, made: Made, score: Part, weight: Part) -> Iterator[Found]:
         """A product of a log-probability and something that has a graph of its own."""

@@ -9,7 +9,9 @@ from gradvet.autograd.library.operations import computed, in_mode, tensor_like
 from gradvet.autograd.machine import MODE, Machine
 from gradvet.autograd.memory.domain import ANY_FN, FLOAT, GRAD, MAYBE, NO, NO_FN, NO_GRAD, YES, Origin, Tensor
 from gradvet.autograd.memory.values import (
+    FALSE,
     NONE,
+    TRUE,
     Each,
     Ref,
     Tuple,
@@ -43,12 +45,21 @@ def register(m: Machine, modules: Value, name: str, call: Call) -> Value:
             if (name, call.args[0]) not in known:
                 known.append((name, call.args[0]))
             m.hooks.handles.setdefault(handle.address, []).append((ref.address & ~1, (name, call.args[0])))
+            m.hooks.count += 1
+            m.hooks.placed[ref.address, handle.address] = (m.hooks.count, call.node, m.where())
+            m.store.set(placed_key(ref.address, handle.address), TRUE)
     return handle
+
+
+def placed_key(module: int, handle: int) -> tuple[int, str]:
+    """The cell that tells whether the hook that a handle stands for is still at a module."""
+    return (module, f"#hook {handle}")
 
 
 def removed(m: Machine, handle: Ref) -> None:
     """`handle.remove()`."""
     for address, hook in m.hooks.handles.get(handle.address, ()):
+        m.store.set(placed_key(address, handle.address), FALSE)
         m.hooks.of_modules[address] = [
             other for other in m.hooks.of_modules.get(address, ()) if other != hook
         ]
@@ -59,6 +70,8 @@ def around(m: Machine, ref: Ref, call: Call, forward: Callable[[Call], Value]) -
     found = m.hooks.of_modules.get(ref.address & ~1)
     if not found:
         return forward(call)
+    m.hooks.count += 1
+    m.hooks.ran[ref.address & ~1] = m.hooks.count
     before = [hook for name, hook in found if name == BEFORE]
     after = [hook for name, hook in found if name == FORWARD]
     backward = [(name, hook) for name, hook in found if name in (FULL, FULL_BEFORE)]

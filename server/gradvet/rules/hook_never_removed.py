@@ -1,0 +1,24 @@
+"""Each iteration puts one more hook on the same module."""
+
+import ast
+from collections.abc import Iterator
+
+from gradvet.autograd.events_call import HookPiled
+from gradvet.finding import Finding, Note, Severity, called_from, code
+from gradvet.rules import rule
+
+
+@rule(HookPiled, family="leak", severity=Severity.WARNING)
+def check(event: HookPiled) -> Iterator[Finding]:
+    """Report the registration whose handle is never used."""
+    node = event.node
+    owner = node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else node
+    notes = [Note("module", f"{code(event.made)} outlives the loop", event.made)]
+    if event.loop is not None:
+        notes.append(Note("loop", "each iteration puts a hook there and none takes one away", event.loop))
+    yield Finding(
+        node,
+        f"{code(owner)} gets one more hook in every iteration: all of them run at each call, and keep what they hold; "
+        "keep the handle, and `remove()` it",
+        (*notes, *called_from(event.calls)),
+    )
