@@ -34,7 +34,7 @@ class Raw:
         self.ask("initialize", about)
         self.tell("initialized", {})
 
-    def bytes(self, sent: bytes) -> None:
+    def send(self, sent: bytes) -> None:
         """Send bytes."""
         pipe: IO[bytes] = self.process.stdin  # type: ignore[assignment]
         pipe.write(sent)
@@ -42,7 +42,7 @@ class Raw:
 
     def frame(self, body: bytes) -> None:
         """Send a message of some bytes."""
-        self.bytes(b"Content-Length: %d\r\n\r\n" % len(body) + body)
+        self.send(b"Content-Length: %d\r\n\r\n" % len(body) + body)
 
     def tell(self, method: str, params: Any, **more: Any) -> None:
         """Send a message."""
@@ -157,16 +157,16 @@ def test_a_hostile_message_does_not_end_it(raw: Raw, body: bytes) -> None:
     ],
 )
 def test_broken_headers_do_not_end_it(raw: Raw, sent: bytes) -> None:
-    raw.bytes(sent)
+    raw.send(sent)
     assert raw.still_works()
 
 
 def test_a_message_that_is_too_long_is_read_over(raw: Raw) -> None:
     size = 257 * 1024 * 1024
-    raw.bytes(b"Content-Length: %d\r\n\r\n" % size)
+    raw.send(b"Content-Length: %d\r\n\r\n" % size)
     chunk = b" " * (1024 * 1024)
     for _ in range(257):
-        raw.bytes(chunk)
+        raw.send(chunk)
     assert raw.still_works()
 
 
