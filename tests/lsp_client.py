@@ -123,11 +123,17 @@ async def code_actions(
     only: Sequence[str] | None = None,
     diagnostics: Sequence[lsp.Diagnostic] = (),
     uri: str = URI,
+    *,
+    commands: bool = False,
 ) -> Sequence[Any]:
-    """The code actions for a range."""
+    """The code actions for a range that edit; those that only run a command on demand.
+
+    lsprotocol takes an action that has a command for a command, though they differ in what `command` is.
+    """
     context = lsp.CodeActionContext(diagnostics=diagnostics, only=only)
     params = lsp.CodeActionParams(text_document=document(uri), range=where, context=context)
-    return await asyncio.wait_for(client.text_document_code_action_async(params), PATIENCE) or ()
+    found = await asyncio.wait_for(client.text_document_code_action_async(params), PATIENCE) or ()
+    return tuple(action for action in found if commands or isinstance(action, lsp.CodeAction))
 
 
 async def hover_text(client: LanguageClient, line: int, character: int, uri: str = URI) -> str:

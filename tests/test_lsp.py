@@ -12,7 +12,7 @@ from pytest_lsp import LanguageClient, client_capabilities
 from gradvet.analysis import analyze
 from gradvet.rules import all_rules
 from gradvet.text import Source, Span, apply
-from gradvet.views import actions, summary
+from gradvet.views import actions, rule_actions, summary
 from lsp_client import (
     applied,
     capabilities,
@@ -104,7 +104,8 @@ async def test_a_leak_is_found_explained_and_fixed(client: Any) -> None:
 async def test_ignoring_a_finding_silences_it(pulling: Any) -> None:
     did_open(pulling, TRAIN)
     [found] = (await pulled(pulling)).items
-    *_, ignore = await code_actions(pulling, found.range, only=["quickfix"])
+    offered = await code_actions(pulling, found.range, only=["quickfix"])
+    [ignore] = [action for action in offered if action.title.startswith("Ignore here")]
     chosen = await pulling.code_action_resolve_async(ignore)
     after = applied(TRAIN, edits_of(chosen))
     assert after == TRAIN.replace("+= loss", "+= loss  # gradvet: ignore[graph-retained]")
@@ -135,12 +136,14 @@ async def test_the_server_says_and_does_what_the_analyzer_does_on_every_page(
         analysis = analyze(Source(f"/w/case_{number}.py", case.program))
         ours = [(analysis.source.row_column(d.span.start)[0] - 1, d.rule.name) for d in analysis.diagnostics]
         assert [(d.range.start.line, d.code) for d in sent] == ours, case.id
-        for action in await code_actions(pulling, everything(case.program), only=["quickfix"], uri=uri):
-            theirs = await pulling.code_action_resolve_async(action)
-            [same] = [a for a in actions(analysis, Span(0, len(case.program))) if a.key == action.data["key"]]
-            assert theirs.edit is not None, (case.id, action.title)
+        span = Span(0, len(case.program))
+        offered = [*actions(analysis, span), *rule_actions(analysis, span)]
+        for asked in await code_actions(pulling, everything(case.program), only=["quickfix"], uri=uri):
+            theirs = await pulling.code_action_resolve_async(asked)
+            [same] = [action for action in offered if action.key == theirs.data["key"]]
+            assert theirs.edit is not None, (case.id, theirs.title)
             after = applied(case.program, edits_of(theirs, uri))
-            assert after == apply(case.program, same.edits(analysis)), (case.id, action.title)
+            assert after == apply(case.program, same.edits(analysis, analyze)), (case.id, theirs.title)
 
 
 def everything(text: str) -> lsp.Range:

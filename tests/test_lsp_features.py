@@ -200,7 +200,7 @@ async def test_what_can_be_done_about_all_findings_of_a_rule(client: Any) -> Non
     encoding = client.result.capabilities.position_encoding
     did_open(client, LEAKS)
     [first, _] = (await pulled(client)).items
-    offered = await code_actions(client, first.range, only=["quickfix"], diagnostics=[first])
+    offered = await code_actions(client, first.range, only=["quickfix"], diagnostics=[first], commands=True)
     titles = [action.title for action in offered]
     assert titles[-3:] == [
         "Fix all 2 findings of graph-retained in this file (safe)",
@@ -213,7 +213,7 @@ async def test_what_can_be_done_about_all_findings_of_a_rule(client: Any) -> Non
     assert applied(LEAKS, edits_of(every), encoding) == fixed
     whole = await client.code_action_resolve_async(offered[-2])
     assert applied(LEAKS, edits_of(whole), encoding).startswith("# gradvet: ignore-file[graph-retained]\n")
-    page = str(offered[-1].command)  # lsprotocol takes an action that has a command for a command
+    page = str(offered[-1].command)
     assert "'command': 'gradvet.server.openPage'" in page
     assert "'arguments': ['graph-retained']" in page
 

@@ -26,7 +26,7 @@ class Raw:
             COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )
         self.number = 0
-        about = {
+        about: dict[str, Any] = {
             "processId": process_id,
             "rootUri": None,
             "capabilities": {"textDocument": {"diagnostic": {}}},
