@@ -12,6 +12,7 @@ from typing import Any
 PATIENCE = 60.0  # seconds
 
 CAPABILITIES = {
+    "workspace": {"workspaceFolders": True},
     "textDocument": {
         "codeAction": {
             "codeActionLiteralSupport": {"codeActionKind": {"valueSet": ["quickfix"]}},
@@ -19,7 +20,7 @@ CAPABILITIES = {
             "dataSupport": True,
         },
         "hover": {"contentFormat": ["markdown"]},
-    }
+    },
 }
 
 
@@ -38,6 +39,7 @@ class RawClient:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         )
+        self.folder = cwd
         self.errors = b""
         self.notifications: list[dict[str, Any]] = []
         self._messages: queue.Queue[dict[str, Any] | None] = queue.Queue()
@@ -46,8 +48,10 @@ class RawClient:
         threading.Thread(target=self._read_errors, daemon=True).start()
 
     def __enter__(self) -> "RawClient":  # noqa: PYI034  `Self` is of Python 3.11
-        """Introduce ourselves."""
-        self.request("initialize", {"processId": None, "rootUri": None, "capabilities": CAPABILITIES})
+        """Introduce ourselves; the folder that the server was started in is the workspace."""
+        root = {"name": self.folder.name, "uri": self.folder.as_uri()}
+        params = {"processId": None, "rootUri": root["uri"], "capabilities": CAPABILITIES}
+        self.request("initialize", {**params, "workspaceFolders": [root]})
         self.notify("initialized", {})
         return self
 

@@ -126,6 +126,20 @@ def test_without_native_parts_a_fix_that_needs_them_says_so(
         assert b"Traceback" not in client.errors
 
 
+def test_the_processes_that_the_server_starts_are_the_packed_one_too(extension: Path, poisoned: Path) -> None:
+    """It looks at a whole workspace in a process of its own, which the user's modules must not get into either."""
+    (poisoned / "first.py").write_text(TEXT, encoding="utf-8")
+    (poisoned / "second.py").write_text(TEXT, encoding="utf-8")
+    version = max(SUPPORTED)
+    environment = {**os.environ, "PYTHONPATH": str(poisoned)}
+    with RawClient(start(SUPPORTED[version], extension), poisoned, environment) as client:
+        command = {"command": "gradvet.server.checkWorkspace", "arguments": []}
+        assert {"findings": 4, "files": 2} == client.request("workspace/executeCommand", command)
+        assert client.errors == b""
+    (poisoned / "first.py").unlink()
+    (poisoned / "second.py").unlink()
+
+
 def test_nothing_bundled_leaks_into_the_users_environment(extension: Path, tmp_path: Path) -> None:
     """What the server starts inherits no path and no variable of ours."""
     script = extension / "bundled" / "start.py"

@@ -12,6 +12,13 @@ import { Status } from "./status";
 
 const DOWNLOADS = "https://www.python.org/downloads/";
 
+/** Its own pop-ups would stand beside ours, which say what can be done. */
+class QuietClient extends LanguageClient {
+  override error(message: string, data?: unknown): void {
+    super.error(message, data, false);
+  }
+}
+
 export class Server {
   private client: LanguageClient | undefined;
   private queue: Promise<void> = Promise.resolve();
@@ -87,7 +94,7 @@ export class Server {
     let started = false;
     // a server that ends while it starts makes the start fail, and that is told there
     const closing = new Closing(() => started && this.ended(client));
-    const client = new LanguageClient("gradvet", "Gradvet", executable, options(chosen, this.log, closing));
+    const client = new QuietClient("gradvet", "Gradvet", executable, options(chosen, this.log, closing));
     this.client = client;
     client.onNotification(ShowMessageNotification.type, ({ type, message }) => {
       this.log.info(message);

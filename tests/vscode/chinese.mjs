@@ -18,4 +18,17 @@ await scenario("chinese", { bare: true }, async ({ hands, page, open }, said) =>
   await hands.shot("palette");
   assert.ok(await page.locator(".quick-input-list .monaco-list-row", { hasText: "重启服务器" }).count());
   said("messages and commands are in Chinese");
+
+  await hands.press("Escape");
+  await hands.command("Notifications: Clear All Notifications");
+  await hands.command("Welcome: Open Walkthrough...");
+  await page.locator(".quick-input-list .monaco-list-row", { hasText: "看清 autograd 在做什么" }).first().waitFor();
+  await hands.input.fill("autograd");
+  await hands.press("Enter");
+  const step = page.locator(".getting-started-step", { hasText: "用 Ctrl+. 修复" }).first();
+  await step.click();
+  await page.locator(".getting-started-media img").first().waitFor();
+  await page.waitForTimeout(1500);
+  await hands.shot("walkthrough");
+  said("so is the walkthrough, with its pictures");
 });

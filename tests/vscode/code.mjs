@@ -26,6 +26,7 @@ const QUIET = {
   "chat.disableAIFeatures": true,
   "workbench.secondarySideBar.defaultVisibility": "hidden",
   "editor.accessibilitySupport": "off",
+  "files.autoSave": "off", // in a browser it is on
   "editor.hover.delay": 100,
   "editor.minimap.enabled": false,
   "window.menuBarVisibility": "compact",

@@ -70,12 +70,14 @@ export class Hands {
   }
 
   async openFile(name) {
-    await this.press("Control+p");
-    await this.input.waitFor({ state: "visible" });
-    await this.input.fill(name);
-    await this.page.locator(".quick-input-list .monaco-list-row", { hasText: name }).first().waitFor();
-    await this.press("Enter");
-    await this.input.waitFor({ state: "hidden" });
+    await this.again(async (patience) => {
+      await this.press("Control+p");
+      await this.input.waitFor({ state: "visible", timeout: patience });
+      await this.input.fill(name);
+      await this.page.locator(".quick-input-list .monaco-list-row", { hasText: name }).first().waitFor({ timeout: patience });
+      await this.press("Enter");
+      await this.page.locator(".tab.active", { hasText: name }).first().waitFor({ timeout: patience });
+    });
   }
 
   /** Ctrl+. at the caret; gives the entry with this title. The menu may be empty while the server is busy. */

@@ -1,9 +1,9 @@
 /** What can be wrong with the Python, and how a person gets out of it; and a workspace that is not trusted. */
 
 import assert from "node:assert/strict";
-import { chmodSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { given, scenario } from "./code.mjs";
+import { given, scenario, until } from "./code.mjs";
 
 /** A program of a few lines of shell. */
 function program(file, ...lines) {
@@ -13,7 +13,7 @@ function program(file, ...lines) {
   return file;
 }
 
-await scenario("troubles", { bare: true }, async ({ hands, page, folder, home, open, change }, said) => {
+await scenario("troubles", { bare: true }, async ({ hands, page, home, open, change }, said) => {
   await open("train.py");
   const message = hands.toast("Gradvet needs Python 3.10 or newer, and there is none on the PATH.");
   await message.waitFor();
@@ -41,22 +41,34 @@ await scenario("troubles", { bare: true }, async ({ hands, page, folder, home, o
   await hands.squiggles.first().waitFor();
   said("with a right one the server starts at once");
 
-  // a server that runs until it is told to crash, and from then on ends as soon as it has started
-  const crash = path.join(home, "crash");
-  const extension = `${path.join(home, "ext")}/gradvet.gradvet-*/bundled/start.py`;
-  const crashing = program(
-    path.join(home, "gradvet"),
-    `(while test ! -e ${crash}; do sleep 0.2; done; sleep 4; kill $$) > /dev/null 2>&1 &`,
-    `exec ${given.python} -I -S ${extension} "$@"`,
-  );
-  change({ "gradvet.path": [crashing] });
-  await hands.command("Gradvet: Restart Server");
-  await hands.squiggles.first().waitFor();
-  writeFileSync(crash, "");
-  await hands.toast(/keeps ending by itself|could not be started/).first().waitFor({ timeout: 240_000 });
-  await page.waitForTimeout(3000);
+  const only = async (words) => {
+    await hands.toast(words).first().waitFor();
+    await page.waitForTimeout(3000);
+    assert.equal(await page.locator(".notifications-toasts .notification-list-item").count(), 1);
+  };
+  change({ "gradvet.path": [program(path.join(home, "broken"), "echo nothing here >&2", "exit 1")] });
+  await only("Gradvet's server could not be started.");
+  await hands.shot("broken");
+  said("a server that cannot be started is told of once");
+  await hands.command("Notifications: Clear All Notifications");
+
+  const pid = path.join(home, "pid");
+  const start = `${path.join(home, "ext")}/gradvet.gradvet-*/bundled/start.py`;
+  change({ "gradvet.path": [program(path.join(home, "gradvet"), `echo $$ > ${pid}`, `exec ${given.python} -I -S ${start} "$@"`)] });
+  for (let crash = 1; crash <= 5; crash++) {
+    await until("the server", () => existsSync(pid));
+    await hands.squiggles.first().waitFor();
+    const server = Number(readFileSync(pid, "utf8"));
+    rmSync(pid);
+    process.kill(server, "SIGKILL");
+    await hands.squiggles.first().waitFor({ state: "detached" });
+  }
+  await only("Gradvet's server keeps ending by itself, and is not started again.");
+  assert.ok(!existsSync(pid));
   await hands.shot("crashing");
-  assert.equal(await page.locator(".notifications-toasts .notification-list-item").count(), 1);
-  said("a server that keeps crashing ends in one message");
-  assert.ok(existsSync(folder));
+  said("a server that keeps crashing is started again four times; then there is one message");
+
+  await hands.toast("keeps ending by itself").getByRole("button", { name: "Restart" }).click();
+  await hands.squiggles.first().waitFor();
+  said("its button starts it once more");
 });
