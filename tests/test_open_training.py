@@ -197,6 +197,28 @@ class Other:
             self.reset_gradients()
 """
     ),
+    "gradients of parameters that are not known, cleared by hand": (
+        """
+class Agent:
+    def __init__(self, network=None, optimizer=None):
+        self.network, self.optimizer = network, optimizer
+
+    def update(self, batches):
+        for batch in batches:
+            for p in self.network.parts():
+                p.grad = None
+            self.network(batch).mean().backward()
+            self.optimizer.step()
+
+class Other:
+    def update(self, batches):
+        for batch in batches:
+            for p in self.network.parts():
+                p.grad.zero_()
+            self.network(batch).mean().backward()
+            self.optimizer.step()
+"""
+    ),
     "a model that is put into evaluation and then asked for a gradient": (
         """
 def attack(model, loader):

@@ -54,7 +54,7 @@ SCALER = "a GradScaler"
 SCHEDULER = "a learning rate scheduler"
 _NAMED = re.compile(r"(?:^|_)(?:opt|optim|optimi[sz]er)s?(?:_|\d|$)", re.IGNORECASE)
 _CLEARING = re.compile(
-    r"(zero|clear|reset|free|empty)_?.*grad|grad.*_(zero|clear|reset|free|none)", re.IGNORECASE
+    r"(zero|clear|reset|free|empty)_?.*grad|grad.*_(zero|clear|reset|free|none)|foreach_zero", re.IGNORECASE
 )
 Place = tuple[ast.AST, tuple[ast.AST, ...]]
 
@@ -292,7 +292,7 @@ class Protocol:
         """
         m = self.machine
         func = node.func if isinstance(node, ast.Call) else None
-        if _CLEARING.search(getattr(func, "attr", "") or getattr(func, "id", "")):
+        if _clears(func):
             self.clear((), node)
             return
         gives_loss = m.address(node, "call") in m.expected
@@ -663,6 +663,16 @@ class Protocol:
                 case ast.Call(func=ast.Attribute(value=scaler), args=[optimizer]):
                     return scaler, optimizer
         return None, None
+
+
+def _clears(func: ast.expr | None) -> bool:
+    """Whether a function of which nothing is known says that it clears gradients: `reset_grads()`, `p.grad.zero_()`."""
+    match func:
+        case ast.Attribute(value=ast.Attribute(attr="grad"), attr="zero_" | "fill_"):
+            return True
+        case ast.Attribute(attr=name) | ast.Name(id=name):
+            return bool(_CLEARING.search(name))
+    return False
 
 
 def _row(site: Site) -> int:

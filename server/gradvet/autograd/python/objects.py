@@ -233,6 +233,8 @@ def _instance_attribute(
 def set_attribute(m: Machine, value: Value, name: str, new: Value, node: ast.AST) -> None:
     """`value.name = new`."""
     kind = type(value)
+    if name == "grad" and new == NONE and m.judge is not None and not m.tensors(value):
+        m.judge.protocol.clear((), node)
     if kind is Ref:
         content = m.cells.get(value.address)
         if type(content) is Tensor:
