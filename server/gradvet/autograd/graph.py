@@ -418,6 +418,20 @@ def is_data(m: Machine, value: Value) -> bool:
     return all(type(content) is Opaque and content.reason.startswith(_DATA) for content in contents)
 
 
+def _is_of_data(m: Machine, value: Value, depth: int = 0) -> bool:
+    """Whether a tensor was computed of what was given and of constants alone: it requires grad only if data does."""
+    state, address = m.tensor(value), m.only(value)
+    node, unknown = m.cells.get(node_key(address)), m.cells.get(unknown_key(address))
+    if state is None or state.requires_grad != MAYBE or state.leaves or type(node) is not Node:
+        return False
+    return (
+        depth <= MOST_TERMS
+        and address in state.nodes
+        and all(is_data(m, part) for part in (unknown.items if type(unknown) is Tuple else ()))
+        and all(_is_of_data(m, Ref(at), depth + 1) for at in node.inputs)
+    )
+
+
 def is_weight(m: Machine, value: Value, depth: int = 0) -> bool:
     """Whether a factor may be a weight: a number, something that was given, an attribute, or computed from such."""
     contents = [m.cells.get(getattr(atom, "address", -1), atom) for atom in atoms(value)]
@@ -499,6 +513,7 @@ def backward(
     certain_keep = retain is None or type(retain) is Const
     inputs = None if inputs == NONE else inputs
     numbers, behind = m.nearest_cut(added_numbers(m, root)), unknown_behind(m, root)
+    constant = m.tensor(root).dead if _is_of_data(m, root) else NOTHING  # type: ignore[union-attr]
     for atom in m.alternatives(root):
         for learn in LEARN:
             learn(m, atom, site)
@@ -534,6 +549,8 @@ def backward(
             m.judge.walked(site, state, certain=surely)
             m.judge.reached(state.leaves, state.cuts, site)
             m.judge.ineffective(state.dead | numbers, site)
+            if constant:
+                m.judge.constant_roots[site] = constant
             m.judge.cut_notes.rooted(state, site, found)
             m.judge.cut_notes.from_unknown(site, behind | unknown_behind(m, root))
             m.judge.roots |= state.nodes

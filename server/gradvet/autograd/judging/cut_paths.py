@@ -17,10 +17,13 @@ KINDS = (
 )  # fmt: skip
 """The kinds of cuts, those first that are seldom meant: where several hide a leaf, one of them is told."""
 
+DATA = "what the function is given, or a loader gives, carries no graph"
+
 
 def cut_paths(m: Machine, judge: Judge, parents: Parents) -> None:
     """Emit the cuts that are faults, each once."""
     told = _hacks(m, judge, parents)
+    told |= _constant_losses(m, judge, parents, told)
     told |= _lost_leaves(m, judge, parents, told)
     _dead_terms(m, judge, parents, told)
     _side_ways(m, judge, parents, told)
@@ -60,6 +63,20 @@ def _hacks(m: Machine, judge: Judge, parents: Parents) -> set[int]:
         _tell(
             m, judge, parents, number, loss, {leaf for leaf in info.leaves if _trains(m, leaf)}, all_cut=True
         )
+    return told
+
+
+def _constant_losses(m: Machine, judge: Judge, parents: Parents, before: set[int]) -> set[int]:
+    """Losses that are computed of data, and of results that were all cut: there is nothing to run backward through."""
+    told = set[int]()
+    for loss, dead in judge.constant_roots.items():
+        for number in dead - before:
+            if m.cuts[number].kind in KINDS and judge.cut_notes.behind.get(number) and number not in told:
+                told |= {number, *m.cuts[number].upstream}
+                subject = cut_subject(m.cuts[number].node, parents)
+                called = subject.func if isinstance(subject, ast.Call) else subject
+                names = () if called is None else (f"`{ast.unparse(called)}`",)
+                _tell(m, judge, parents, number, loss, set(), all_cut=True, known=(names, (DATA,)))
     return told
 
 
@@ -134,10 +151,11 @@ def _tell(
     owner: ast.AST | None = None,
     all_cut: bool = False,
     term: bool = False,
+    known: tuple[tuple[str, ...], tuple[str, ...]] | None = None,
 ) -> None:
-    """Emit one cut with the leaves that it hides from a loss."""
+    """Emit one cut with the leaves that it hides from a loss; their names, and what is assumed, may be `known`."""
     info = m.cuts[number]
-    names, assumes = _names(m, judge, hidden)
+    names, assumes = _names(m, judge, hidden) if known is None else known
     m.emit(
         CutPath(
             info.node,

@@ -162,6 +162,7 @@ class Judge:
     escaped_nodes: set[int] = field(default_factory=set)
     roots: set[int] = field(default_factory=set)
     dead: dict[int, ast.AST] = field(default_factory=dict)
+    constant_roots: dict[ast.AST, frozenset[int]] = field(default_factory=dict)
     under: dict[ast.AST, set[int]] = field(default_factory=dict)
     cuts_of: dict[ast.AST, set[int]] = field(default_factory=dict)
     losses_of: dict[int, dict[ast.AST, None]] = field(default_factory=dict)
@@ -253,6 +254,7 @@ class Judge:
             or self.losses_of
             or self.evaluations.found
             or self.dead
+            or self.constant_roots
             or self.cut_notes.roots
             or self.cut_notes.raising
             or self.cut_notes.copied

@@ -7,7 +7,16 @@ next pass over the loop: what its place gives is then taken to require grad at o
 import ast
 from typing import Any
 
-from gradvet.autograd.graph import LEARN, MOST_DEEP, UNKNOWN, add_node, held_tensors, node_key, unknown_key
+from gradvet.autograd.graph import (
+    LEARN,
+    MOST_DEEP,
+    UNKNOWN,
+    add_node,
+    held_tensors,
+    is_data,
+    node_key,
+    unknown_key,
+)
 from gradvet.autograd.machine import EXPECT, Machine
 from gradvet.autograd.memory.domain import FLOAT, GRAD, NO, NOTHING, YES, Node, Origin, Tensor
 from gradvet.autograd.memory.values import Number, Opaque, Ref, Tuple, Value, atoms, join_all
@@ -164,7 +173,14 @@ def _terms(m: Machine, ref: Ref, content: Opaque | Tensor) -> tuple[list[Value],
     if node.name in _WEIGHTED:
         return _weighted(m, parts), True
     # If the only one did not require grad, neither would what was made of it.
-    return (parts if len(parts) == 1 else []), node.name.removesuffix("()") in _SAME
+    only = parts if len(parts) == 1 and not (_beside_known(m, ref) and is_data(m, parts[0])) else []
+    return only, node.name.removesuffix("()") in _SAME
+
+
+def _beside_known(m: Machine, ref: Ref) -> bool:
+    """Whether something that is known went into a tensor: what was only given beside it may well be a target."""
+    made = m.judge.flow.made.get(ref.address & ~1) if m.judge is not None else None
+    return made is not None and bool(made.parts)
 
 
 def _operands(m: Machine, address: int, node: Node) -> list[Value]:
