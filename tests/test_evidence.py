@@ -202,6 +202,31 @@ def step(args, model, loss):
     opt.step  # call-forgotten
 """
     ),
+    "a loss of data and of a result that was cut has nothing to run through": (
+        """
+def train(model, loader, opt):
+    for x, y in loader:
+        pred = model(x).detach()  # gradient-cut
+        loss = F.mse_loss(pred, y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+"""
+    ),
+    "a snapshot of a model that is given, loaded after steps of who knows what": (
+        """
+def fit(model, loader, opt, criterion):
+    best, kept = 1e9, None
+    for x, y in loader:
+        opt.zero_grad()
+        loss = criterion(model(x), y)
+        loss.backward()
+        opt.step()
+        if loss.item() < best:
+            best, kept = loss.item(), model.state_dict()  # state-dict-alias
+    model.load_state_dict(kept)
+"""
+    ),
 }
 
 SILENT = {

@@ -44,6 +44,9 @@ class SnapshotNotes:
     handed: set[int] = field(default_factory=set)
     waiting: set[int] = field(default_factory=set)
     spent: bool = False
+    ran_backward: bool = False
+    elsewhere: ast.AST | None = None
+    unseen: dict[int, ast.AST] = field(default_factory=dict)
     loads: dict[int, tuple[ast.AST, tuple[ast.AST, ...]]] = field(default_factory=dict)
     changed: set[int] = field(default_factory=set)
     same: dict[ast.AST, tuple[ast.AST, ...]] = field(default_factory=dict)
@@ -79,6 +82,7 @@ class SnapshotNotes:
 
     def reached(self, leaves: frozenset[int]) -> None:
         """A backward reached these leaves: the next step may change them."""
+        self.ran_backward = True
         if self.spent:
             self.waiting, self.spent = set(), False
         self.waiting |= leaves
@@ -87,6 +91,8 @@ class SnapshotNotes:
         """`step()` of something unknown: of an optimizer that it is given, or of what backward has reached since."""
         owned = frozenset(self.waiting)
         self.spent = True
+        if self.ran_backward:
+            self.elsewhere = site
         for value in args:
             content = self.machine.cells.get(getattr(value, "address", -1))
             if type(content) is Optimizer:
@@ -203,6 +209,8 @@ class SnapshotNotes:
                 t.alias is not None and self._is_of_state_dict(t.alias) and t.storage <= own for t in held
             ):
                 self.loads.setdefault(ref.address & ~1, (site, m.where()))
+                if self.elsewhere is not None:
+                    self.unseen.setdefault(ref.address & ~1, self.elsewhere)
 
     def conclude(self, parents: Parents) -> None:
         """Tell the snapshots that were used as if they were copies."""
@@ -214,7 +222,7 @@ class SnapshotNotes:
             read = loaded or self.reads[address]
             if site is None or site in told or _only_keys(read[0], parents):
                 continue
-            step = self._step(address)
+            step = self._step(address) or self.unseen.get(address)
             if address in self.handed or (step is None and not _is_kept(site, read[0], loaded, parents)):
                 continue
             told.add(site)

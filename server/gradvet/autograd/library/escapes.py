@@ -65,7 +65,9 @@ def _keeps_graph(m: Machine, mark: int, newest: int) -> bool:
         if type(owner) is not int or owner > newest or content is None:
             continue
         held = content if type(key) is tuple else Ref(key)
-        if any(state.has_graph and max(state.nodes, default=0) > newest for _, state in held_tensors(m, held)):
+        if any(
+            state.has_graph and max(state.nodes, default=0) > newest for _, state in held_tensors(m, held)
+        ):
             return True
     return False
 
