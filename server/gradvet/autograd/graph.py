@@ -265,15 +265,18 @@ def free(
     keep: bool,
     inputs: list[Tensor] | None = None,
     chosen: bool = False,
+    accumulates: bool = False,
 ) -> dict[int, Node]:
     """Let a backward pass through: the nodes it visits are freed unless they are kept.
 
-    `inputs` are the tensors whose gradients are asked for; all leaves when it is None. A root that is `chosen`
+    `inputs` are the tensors whose gradients are asked for; all leaves when it is None. A pass that `accumulates`
+    gradients in them comes by the nodes that made them as well, which `autograd.grad` does not. A root that is `chosen`
     is one of several, of which the program has made the one that it needs: where it is there, it is the root.
     """
     found = reachable(m, root.nodes)
     if inputs is not None:
-        found = leading_to(found, inputs)
+        own = NOTHING.union(*(state.nodes for state in inputs)) if accumulates else NOTHING
+        found = leading_to(found, inputs) | {at: found[at] for at in sorted(own) if at in found}
     sure = surely_reached(m, found, root) if certain else []
     if m.judge is not None:
         m.judge.walks.passed(site, root, found, sure, keeps=keep)
@@ -531,7 +534,9 @@ def backward(
         if inputs is not None and surely_asks(m, inputs):
             wanted = [asked for _, asked in held_tensors(m, inputs)]
         certain = certain and (inputs is None or wanted is not None)
-        found = free(m, site, whole, certain=certain, keep=keeps, inputs=wanted, chosen=chosen)
+        found = free(
+            m, site, whole, certain=certain, keep=keeps, inputs=wanted, chosen=chosen, accumulates=True
+        )
         state = whole if inputs is None else whole._replace(leaves=whole.leaves & ends.keys())
         creates = NO if create is None or create == FALSE else YES if _is_true(create) else MAYBE
         passed_by(m, site, (*found, *state.leaves), creates, accumulated=False)

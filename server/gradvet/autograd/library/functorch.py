@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from gradvet.autograd.graph import held_tensors, node_key
+from gradvet.autograd.graph import held_tensors, node_key, reachable
 from gradvet.autograd.library import layers
 from gradvet.autograd.library.derivatives import Derivation
 from gradvet.autograd.library.externals import handles
@@ -210,7 +210,8 @@ def _captured(m: Machine, value: Value, before: set[int], *, alone: bool = False
     found = [
         state
         for _, state in held_tensors(m, value)
-        if state.requires_grad & YES and (state.leaves & before or not state.leaves)
+        if state.requires_grad & YES
+        and (state.leaves & before or not state.leaves or reachable(m, state.nodes).keys() & before)
     ]
     if not found:
         return Captured()
@@ -222,7 +223,8 @@ def _captured(m: Machine, value: Value, before: set[int], *, alone: bool = False
 
 
 def _leaves_now(m: Machine) -> set[int]:
-    return {address for address in m.cells if type(address) is int}
+    """The addresses of all that is there, and of all nodes."""
+    return {key if type(key) is int else key[0] for key in m.cells if type(key) is int or key[1] == "#node"}
 
 
 def _outside(

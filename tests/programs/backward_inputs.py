@@ -1,0 +1,69 @@
+"""`backward` to some tensors only, and what a second one still finds."""
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+class Silent(torch.autograd.Function):
+    """Keeps its input, and never asks for it."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.clamp(-1, 1)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * 2
+
+
+def the_way_to_an_input() -> None:
+    """Only the way to the inputs and what made them is freed, and only they get a gradient."""
+    made = nn.Linear(3, 3)(torch.ones(3)).masked_fill(torch.ones(3) > 2, 0.0)
+    later = F.dropout(made)
+    later.sum().backward(inputs=later)
+    made.sum().backward(inputs=[made])
+    later.grad * 1, made.grad * 1
+    for row in torch.ones(3, 3, requires_grad=True).exp():
+        row.sum().backward(inputs=row)
+    kept = torch.ones(3, requires_grad=True).exp()
+    kept.exp().sum().backward(inputs=kept.sin())
+    kept.sum().backward()
+
+    first, second = torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True)
+    torch.autograd.backward((first * second).sum(), inputs=[first])
+    first.grad, second.grad
+
+
+def several_roots() -> None:
+    """One pass, also where the roots share a graph."""
+    shared = torch.ones(3, requires_grad=True).exp()
+    torch.autograd.backward([shared.sum(), shared.prod()])
+
+
+def nothing_to_free() -> None:
+    """What is kept only for gradients that nobody wants is not kept; what is not asked for may be gone."""
+    source, index = torch.ones(3, 3), torch.arange(3)
+    target = nn.Linear(3, 3).bias.repeat(3, 1).index_add_(0, index, source)
+    biased = F.linear(source, source, torch.ones(3, requires_grad=True)).sign()
+    custom = Silent.apply(torch.ones(3, requires_grad=True))
+    for _ in range(2):
+        F.mse_loss(target, source).backward()
+        F.mse_loss(biased, source).backward()
+        F.mse_loss(custom, torch.zeros(3)).backward()
+
+
+def perhaps() -> None:
+    """A branch that is not taken leaves no gradient."""
+    weight = torch.ones(3, requires_grad=True)
+    if weight.sum() > 100:
+        weight.sum().backward()
+    weight.grad
+
+
+if __name__ == "__main__":
+    the_way_to_an_input()
+    several_roots()
+    nothing_to_free()
+    perhaps()

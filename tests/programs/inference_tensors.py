@@ -1,0 +1,37 @@
+"""Inference tensors: which of them count their versions, and what that allows."""
+
+import torch
+
+with torch.inference_mode():
+    blind = torch.ones(3)
+    asking = torch.rand(3, requires_grad=True)
+    normal = torch.zeros(3)
+    inside = blind.detach()
+
+
+def detached_outside() -> None:
+    """What is detached outside of the mode has a counter of its own, and may be changed."""
+    blind.detach().mul_(2)
+    blind.data.add_(1)
+    asking.detach_()
+    asking, inside
+
+
+def given_other_data() -> None:
+    """With the data comes whether it is an inference tensor; the counter stays."""
+    plain = torch.ones(3)
+    plain.data = torch.zeros(3)
+    with torch.inference_mode():
+        plain.data = torch.ones(3)
+    plain.mul_(2)
+    plain.detach().mul_(2)
+    plain, plain[:], plain.data
+    layer = torch.nn.Linear(3, 3)
+    with torch.inference_mode():
+        torch.nn.utils.vector_to_parameters(torch.zeros(12), layer.parameters())
+    layer.weight, layer.bias
+
+
+if __name__ == "__main__":
+    detached_outside()
+    given_other_data()
