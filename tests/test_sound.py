@@ -72,6 +72,20 @@ def test_little_is_unknown(prober: Prober) -> None:
     assert total.missing.total() <= MOST_MISSING * total.tensors, total.missing
 
 
+def test_what_a_program_imports_from_beside_it_is_followed(prober: Prober, tmp_path: Path) -> None:
+    """Torch's run and the dry run see the same modules."""
+    (tmp_path / "beside.py").write_text("def double(x):\n    return x * 2\n", encoding="utf-8")
+    path = tmp_path / "program.py"
+    path.write_text(
+        "import torch\nfrom beside import double\ny = double(torch.ones(2, requires_grad=True))\ny\n",
+        encoding="utf-8",
+    )
+    program = read_program(path)
+    judgement = judge(program, prober.probe(program))
+    assert (3, 0, 0) == (judgement.tensors, judgement.unknown, judgement.missing.total())
+    assert () == judgement.contradictions
+
+
 PROGRAM = Program(
     "import torch\nx = torch.ones(2, requires_grad=True)\ny = x * 2\nz = len(y)\n", "<small>", ""
 )

@@ -9,6 +9,7 @@ from gradvet.finding import Severity
 from gradvet.syntax.parse import Module
 from gradvet.text import Source, Span
 from tools.probe.instrument import place
+from tools.probe.judgement import modules_around
 from tools.probe.observed import Observation, Program
 
 SILENT_FAULTS = frozenset({
@@ -43,7 +44,7 @@ def false_alarms(program: Program, observation: Observation) -> list[FalseAlarm]
     """The errors in a program that ran to its end, at expressions that were run."""
     if observation.failure is not None:
         return []
-    analysis = analyze(Source(program.path, program.text))
+    analysis = analyze(Source(program.path, program.text), read=modules_around(program))
     return [
         FalseAlarm(
             program.path, analysis.source.row_column(found.span.start)[0], found.rule.name, found.message

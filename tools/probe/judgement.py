@@ -4,10 +4,13 @@ import ast
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from gradvet.autograd.memory.domain import ANY_FN, MAYBE, NO, YES, Tensor, truth_word
 from gradvet.autograd.reasons import States
 from gradvet.autograd.run import run
+from gradvet.project import reader
+from gradvet.syntax.packages import Read
 from gradvet.syntax.parse import Module, parse
 from gradvet.text import Source
 from tools.probe.instrument import place
@@ -63,11 +66,16 @@ class Judgement:
     missing: Counter[str] = field(default_factory=Counter)
 
 
+def modules_around(program: Program) -> Read | None:
+    """Gives the texts of the modules that a program imports from its folder, which torch's run imports too."""
+    return reader(Path(program.path)) if program.folder else None
+
+
 def judge(program: Program, observation: Observation) -> Judgement:
     """Run the program dry and compare; what the dry run raises is raised."""
     module = parse(Source(program.path, program.text))
     with watching() as visits:
-        states = run(module).states
+        states = run(module, read=modules_around(program)).states
     if not isinstance(states, States):
         raise TypeError("the dry run keeps its states in another way")
     return compare(module, {node: states.tensor(node) for node in states}, visits, observation)
