@@ -22,6 +22,10 @@ def gradients_with_a_graph() -> None:
     weighted = asking * 1
     weighted.mul_(plain)
     second(weighted.sum(), asking)
+    zeroed = asking * 3
+    zeroed.fill_(0.5)
+    second((zeroed * zeroed).sum(), asking), second((asking.sign() * asking).sum(), asking)
+    second(zeroed.exp().sum() + asking.exp().sum(), asking)
     linear, squared = torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True)
     (linear * 3).sum().backward(create_graph=True)
     (squared * squared).sum().backward(create_graph=True)

@@ -199,10 +199,18 @@ def gradient_asks(m: Machine, root: Tensor, target: Value) -> int:
     asked, address = m.tensor(target), m.only(target)
     if asked is None or not address:
         return MAYBE
-    if all(node.higher == NO for node in leading_to(reachable(m, root.nodes), [asked]).values()):
+    way = leading_to(reachable(m, root.nodes), [asked])
+    if all(node.higher == NO for node in way.values()):
         return NO
+    if gives_zero(m, way):
+        return MAYBE
     ends = asked.nodes if asked.is_leaf == NO else frozenset({address})
     return YES if any(node.higher == YES for node in surely_between(m, root, ends).values()) else MAYBE
+
+
+def gives_zero(m: Machine, way: Iterable[int]) -> bool:
+    """Whether a gradient may be made anew as a zero on its way, which depends on nothing that came before."""
+    return not m.zeroing.isdisjoint(at & ~1 for at in way)
 
 
 def surely_between(m: Machine, root: Tensor, ends: frozenset[int]) -> dict[int, Node]:

@@ -213,6 +213,9 @@ class Machine:
         self.setters: dict[int, ast.AST] = {}
         self.hooks = Hooks()
         self.deriving: Any = None  # what notes the ops of a function whose derivative is taken
+        self.zeroing: set[int] = (
+            set()
+        )  # the nodes, by even address, that may give a zero whatever comes to them
         self.transformed = 0  # how many transforms of functions are around
         self.wrapped = 0  # how many transforms are around that make tensors of their own
         self.batched = 0  # how many vmaps are around: what they hand in tells of no view

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from gradvet.autograd.graph import leading_to, reachable, surely_between
+from gradvet.autograd.graph import gives_zero, leading_to, reachable, surely_between
 from gradvet.autograd.knowledge.ops import Op
 from gradvet.autograd.library.kept import Inputs, Operand, dependences
 from gradvet.autograd.machine import Machine
@@ -62,6 +62,8 @@ class Derivation:
         perhaps = self._outside.union(at for at, truth in given.items() if truth & YES)
         if all(at in self._perhaps and not self._perhaps[at] & perhaps for at in way):
             return NO
+        if gives_zero(m, way):
+            return MAYBE
         surely = self._outside.union(at for at, truth in given.items() if truth == YES)
         between = surely_between(m, value, frozenset({inner.address}))
         own = inner.address

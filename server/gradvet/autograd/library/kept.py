@@ -49,6 +49,8 @@ def saved_by(
         m.deriving.made(address, op, inputs, leaves)
     if op is None:
         return frozenset(), YES, MAYBE
+    if any(out.zero for out in op.out):
+        m.zeroing.add(address & ~1)
     saved: set[int] = set()
     may_ask = [o for o in inputs.operands if o.state.requires_grad & YES]
     asking = {o.parameter for o in may_ask if o.state.requires_grad == YES}
