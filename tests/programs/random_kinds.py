@@ -44,6 +44,32 @@ def views_ask_as_their_base_does() -> None:
     blind * 2
 
 
+def perhaps_in_place(number: float) -> None:
+    """What one of two was changed to is not what the other is."""
+    view = torch.ones(3, 3).swapdims(0, 1)
+    view.requires_grad_()
+    either = view.exp() if number else view
+    either.mul_(2)
+    view.requires_grad_(False)
+    view * 2
+    whole = torch.ones(3, 3)
+    first, both = whole.t(), {"a": whole.t()}
+    whole.uniform_()
+    first.requires_grad_()
+    whole.requires_grad_()
+    first, both["a"], first * 2
+    kept = nn.Parameter(whole.detach())
+    whole.data.add_(1)
+    with torch.no_grad():
+        other = torch.ones(3)
+    other += kept.sum()
+    other[()] += 1
+    held = torch.einsum("ij,jk->ik", torch.from_numpy(np.ones((3, 3), dtype=np.float32)), kept)
+    with torch.inference_mode():
+        held.index_add_(0, torch.arange(3), torch.ones(3, 3))
+    held
+
+
 def views_are_made_again() -> None:
     """When what they share storage with was changed behind their back."""
     view = (torch.ones(3, 3, requires_grad=True) * 2).t()
@@ -170,6 +196,7 @@ if __name__ == "__main__":
     parameters_of_distributions()
     views_ask_as_their_base_does()
     views_are_made_again()
+    perhaps_in_place(torch.ones(1).item())
     gradients_that_are_not_there()
     containers()
     generators_and_patterns()

@@ -252,12 +252,11 @@ def set_requires_grad(m: Machine, value: Value, flag: Value, node: ast.AST) -> N
                     assumes=frozenset(),
                     origin=t.origin or Origin(node, "requires_grad_()"),
                 )
-            if wanted == NO:
-                of_base = (
-                    asked_by_bases(m, t.base) if t.view & YES else 0
-                )  # a view asks as long as its base does
-                of_base = t.requires_grad & (of_base | NO if t.view & NO else of_base)
-                return t._replace(requires_grad=of_base or NO, leaves=NOTHING, assumes=frozenset())
+            if wanted == NO:  # a view asks as long as its base does
+                of_base = asked_by_bases(m, t.base) if t.view & YES else NO
+                of_base |= NO if t.view & NO else 0
+                asks = (t.requires_grad if of_base & YES else 0) | (of_base & NO)
+                return t._replace(requires_grad=asks or NO, leaves=NOTHING, assumes=frozenset())
             return t._replace(requires_grad=t.requires_grad | MAYBE, leaves=t.leaves | leaves)
 
         target: Value = Each((ref,)) if type(value) is Each else value
