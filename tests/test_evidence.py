@@ -120,6 +120,27 @@ def train(model, batches, engine, n):
         print(total)
 """
     ),
+    "also where the engine was made here, and the loss is one of several": (
+        """
+from accelerate import Accelerator
+
+class Trainer:
+    def __init__(self, model):
+        self.accelerator = Accelerator()
+        self.model = model
+
+    def train(self, loader, parts):
+        total = 0.0
+        for batch in loader:
+            with self.accelerator.autocast():
+                loss = self.model(batch)
+                if parts > 1:
+                    loss = loss / parts
+                total += loss  # graph-retained
+            self.accelerator.backward(loss)
+        print(total)
+"""
+    ),
     "a loss that a method hands on in a dict": (
         """
 class Impl:

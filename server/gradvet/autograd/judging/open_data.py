@@ -21,6 +21,8 @@ _OF_TENSORS = frozenset({
 """Methods that tensors have and that objects with another `.data` do not; arrays lack most of them too."""
 _SHOWN = frozenset({"requires_grad", "grad_fn", "is_leaf"})
 _ASKING = frozenset({"isinstance", "type", "hasattr", "callable", "id"})
+_MOVES = frozenset({"cpu", "cuda", "to"})
+"""Methods that packed sequences have as well."""
 _LEAVES_ARRAYS = frozenset(
     {"cpu", "cuda", "to", "detach", "clone", "numpy", "item", "float", "half", "double"}
 )
@@ -36,13 +38,14 @@ def open_data(module: Module, known: set[ast.AST]) -> Iterator[DataUse]:
         if isinstance(node, ast.Attribute) and node.attr == "data" and isinstance(node.ctx, ast.Load)
     ]
     shown: dict[ast.AST, set[str]] = {}
+    packs = "pack" in module.source.text.lower()
     for node in found:
         if node in known or node.value in known or _is_written(node, parents) or asks_what(parents.get(node)):
             continue
         function = function_of(node, parents, ANY_FUNCTION) or module.tree
         if function not in shown:
             shown[function] = _tensors_in(function)
-        if _is_tensor(node, parents, shown[function]):
+        if _is_tensor(node, parents, shown[function], packs=packs):
             yield DataUse(
                 node, (), ANYTHING, "read", None, (), False, node.value, False, False, False, None, ()
             )
@@ -53,7 +56,7 @@ def asks_what(above: ast.AST | None) -> bool:
     return isinstance(above, ast.Call) and isinstance(above.func, ast.Name) and above.func.id in _ASKING
 
 
-def _is_tensor(node: ast.Attribute, parents: Parents, shown: set[str]) -> bool:
+def _is_tensor(node: ast.Attribute, parents: Parents, shown: set[str], *, packs: bool) -> bool:
     """Whether what `.data` is taken of is a tensor: by what it is made with, or what else is done with it."""
     holder, above = node.value, parents.get(node)
     called = (
@@ -63,14 +66,14 @@ def _is_tensor(node: ast.Attribute, parents: Parents, shown: set[str]) -> bool:
         return True
     if isinstance(holder, (ast.Name, ast.Attribute)):
         return ast.unparse(holder) in shown
-    return called in _LEAVES_ARRAYS and _is_made(holder)
+    return called in _LEAVES_ARRAYS and _is_made(holder, packs=packs)
 
 
-def _is_made(holder: ast.expr) -> bool:
+def _is_made(holder: ast.expr, *, packs: bool) -> bool:
     """Whether an expression is made by what only tensors can: a method of theirs, arithmetic, an index of several."""
     match holder:
         case ast.Call(func=ast.Attribute(attr=name)):
-            return name in _OF_TENSORS
+            return name in _OF_TENSORS or (name in _MOVES and not packs)
         case ast.Subscript(slice=ast.Tuple()) | ast.BinOp():
             return True
     return False

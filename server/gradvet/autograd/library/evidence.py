@@ -276,9 +276,10 @@ def handed_to_backward(m: Machine, holder: Value, given: Value) -> bool:
     """
     if any(state.requires_grad & YES for _, state in m.tensors(given)):
         return True
-    if m.tensors(given) or was_computed(m.cells.get(getattr(holder, "address", -1))):
+    made = m.cells.get(getattr(holder, "address", -1))
+    if m.tensors(given) or (was_computed(made) and not _is_an_object(made)):
         return False
-    return was_computed(m.cells.get(getattr(given, "address", -1)))
+    return _may_be_loss(m, given)
 
 
 def runs_backward(m: Machine, name: str, args: tuple[Value, ...]) -> bool:
@@ -297,7 +298,22 @@ def runs_backward(m: Machine, name: str, args: tuple[Value, ...]) -> bool:
 
 def is_loss(m: Machine, value: Value) -> bool:
     """Whether something unknown may be a loss that is handed to a function that runs its backward."""
-    return type(value) is not Number and was_computed(m.cells.get(getattr(value, "address", -1)))
+    return type(value) is not Number and _may_be_loss(m, value)
+
+
+def _may_be_loss(m: Machine, value: Value) -> bool:
+    """Whether something unknown was computed, whichever of its alternatives it is."""
+    found = _refs(value)
+    return bool(found) and all(was_computed(m.cells.get(ref.address)) for ref in found)
+
+
+def _is_an_object(content: object) -> bool:
+    """Whether something was made by a call of a class, as its name is written: `Accelerator()` gives no tensor."""
+    node = content.origin.node if type(content) is Opaque and content.origin is not None else None
+    match node:
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
+            return name[:1].isupper() and not name.isupper()
+    return False
 
 
 LEARN.append(learn)
