@@ -141,6 +141,20 @@ class Trainer:
         print(total)
 """
     ),
+    "what is taken from the result of a call is known from the start as well": (
+        """
+def train(model, loader, scaler, opt):
+    total, kept = 0.0, []
+    for batch in loader:
+        loss, auxiliary = model.losses(batch)
+        total += loss  # graph-retained
+        kept.append(auxiliary)  # graph-retained
+        scaler.scale(loss + model.weight * auxiliary).backward()
+        opt.step()
+        opt.zero_grad()
+    print(total, kept)
+"""
+    ),
     "a loss that a method hands on in a dict": (
         """
 class Impl:

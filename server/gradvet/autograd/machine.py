@@ -499,10 +499,14 @@ class Machine:
         if inputs and self.judge is not None and self.judge.walks.retains.kept:
             self.judge.walks.retains.handed_over(inputs)
         ref = self.new(node, Opaque(reason, inputs, Origin(node, reason)), tag)
+        self.as_expected(ref, node)
+        return ref
+
+    def as_expected(self, ref: Ref, node: ast.AST) -> None:
+        """Something unknown was made; an earlier pass may have learnt what its place makes."""
         if ref.address in self.expected:
             for expect in EXPECT:
                 expect(self, ref, node)
-        return ref
 
     # -- running
 

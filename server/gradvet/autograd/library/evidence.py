@@ -223,8 +223,8 @@ def _addends(m: Machine, parts: list[Value]) -> list[Value]:
 
 
 def _weighted(m: Machine, parts: list[Value]) -> list[Value]:
-    """Of two factors, the one that is not just a weight: the only one, the one that is a tensor or was computed."""
-    for asks in (_is_any, _is_tensor, _was_computed):
+    """Of two factors, the one that is not just a weight: the only one, that is a tensor, was or may have been computed."""
+    for asks in (_is_any, _is_tensor, _was_computed, _is_of_result):
         found = [part for part in parts if asks(m, part)]
         if len(found) == 1:
             return found
@@ -241,6 +241,12 @@ def _is_tensor(m: Machine, part: Value) -> bool:
 
 def _was_computed(m: Machine, part: Value) -> bool:
     return all(was_computed(m.cells.get(ref.address)) for ref in _refs(part))
+
+
+def _is_of_result(m: Machine, part: Value) -> bool:
+    """Whether something is, or lies in, what a call gave: an argument or an attribute beside it is a weight."""
+    contents = [m.cells.get(ref.address) for ref in _refs(part)]
+    return all(type(content) is Opaque and content.reason.startswith("the result of") for content in contents)
 
 
 def was_computed(content: object) -> bool:

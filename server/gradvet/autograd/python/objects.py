@@ -173,6 +173,7 @@ def child(m: Machine, ref: Ref, name: str, node: ast.AST) -> Value:
             value = ref  # `item = item.next`: from here on each stands for all that come after it
         else:
             value = m.place_part(ref.address, name, Opaque(reason, (ref,), Origin(node, reason)))
+            m.as_expected(value, node)
         m.write_cell(ref, name, value)
     return value
 
