@@ -143,13 +143,13 @@ class Trainer:
     ),
     "what is taken from the result of a call is known from the start as well": (
         """
-def train(model, loader, scaler, opt):
+def train(model, loader, opt):
     total, kept = 0.0, []
     for batch in loader:
         loss, auxiliary = model.losses(batch)
         total += loss  # graph-retained
         kept.append(auxiliary)  # graph-retained
-        scaler.scale(loss + model.weight * auxiliary).backward()
+        (loss + model.weight * auxiliary).backward()
         opt.step()
         opt.zero_grad()
     print(total, kept)

@@ -219,7 +219,9 @@ def _refs(value: Value) -> list[Ref]:
 
 def _addends(m: Machine, parts: list[Value]) -> list[Value]:
     """Of what is added, all that was computed: an argument or an item of a batch may be a target, a plain number."""
-    return [part for part in parts if _is_tensor(m, part) or _was_computed(m, part)]
+    return [
+        part for part in parts if any(asks(m, part) for asks in (_is_tensor, _was_computed, _is_of_result))
+    ]
 
 
 def _weighted(m: Machine, parts: list[Value]) -> list[Value]:
