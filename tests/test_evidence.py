@@ -143,13 +143,14 @@ class Trainer:
     ),
     "what is taken from the result of a call is known from the start as well": (
         """
-def train(model, loader, opt):
-    total, kept = 0.0, []
+def train(model, loader, scaler, opt):
+    total = 0.0
+    kept = []
     for batch in loader:
         loss, auxiliary = model.losses(batch)
         total += loss  # graph-retained
         kept.append(auxiliary)  # graph-retained
-        (loss + model.weight * auxiliary).backward()
+        scaler.scale(loss + model.weight * auxiliary).backward()
         opt.step()
         opt.zero_grad()
     print(total, kept)
