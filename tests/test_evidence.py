@@ -266,6 +266,26 @@ def fit(model, loader, opt, criterion):
 }
 
 SILENT = {
+    "of several results, each part is its own": (
+        """
+class Trainer:
+    def __init__(self, model, parallel):
+        self.model, self.parallel = model, parallel
+
+    def train(self, loader, opt, parallel):
+        count = 0
+        for batch in loader:
+            if parallel:
+                loss, size = self.parallel(batch)
+            else:
+                loss, size = self.model.forward_loss(batch)
+            count += size
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+        return count
+"""
+    ),
     "something unknown that is added in place may bring a graph": (
         """
 def error(parts, obs):

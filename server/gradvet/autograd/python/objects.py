@@ -657,8 +657,16 @@ def _unpack(m: Machine, targets: list[ast.expr], value: Value, node: ast.AST) ->
         ):
             fitting = [a for a in value.atoms if type(a) is Tuple and len(a.items) == len(targets)]
             assign(m, target, join_all([a.items[at] for a in fitting]), node)
+        elif type(value) is Union and all(_has_places(m, atom) for atom in value.atoms):
+            assign(m, target, join_all([part(m, atom, at, target) for atom in value.atoms]), node)
         else:
             assign(m, target, element_of(m, value, target), node)
+
+
+def _has_places(m: Machine, value: Value) -> bool:
+    """Whether something may be a tuple of which nothing is known but what lies where."""
+    content = m.cells.get(getattr(value, "address", -1))
+    return type(content) is Opaque or (type(content) is Tensor and content.loose)
 
 
 def part(m: Machine, value: Ref, at: int, node: ast.AST) -> Value:
