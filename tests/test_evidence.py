@@ -275,14 +275,12 @@ class Trainer:
     def train(self, loader, opt, parallel):
         count = 0
         for batch in loader:
-            if parallel:
-                loss, size = self.parallel(batch)
-            else:
-                loss, size = self.model.forward_loss(batch)
-            count += size
+            result = self.parallel(batch) if parallel else self.model.forward_loss(batch)
+            loss, size = result
             opt.zero_grad()
             loss.backward()
             opt.step()
+            count += size
         return count
 """
     ),
