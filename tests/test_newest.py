@@ -9,10 +9,11 @@ import pytest
 from lsprotocol import types as lsp
 
 from fake_analysis import analyze_lost
-from gradvet.analysis import Analysis
+from gradvet.analysis import Analysis, analyze
 from gradvet.lsp.documents import Document, Documents, Whole
 from gradvet.lsp.newest import Newest
 from gradvet.lsp.proto import Encoding
+from gradvet.stopping import Stopped, stoppable
 from gradvet.text import Source
 from lsp_client import URI
 
@@ -194,3 +195,48 @@ async def test_the_path_of_a_document(uri: str, path: str) -> None:
     document = Document(uri, 1, "")
     assert document.path == path
     assert document.on_disk == uri.startswith("file:")
+
+
+async def test_work_on_a_text_that_is_gone_is_stopped() -> None:
+    """And what is asked for then begins at once."""
+    text = "import torch\nx = torch.ones(3)\n" + "".join(
+        f"def f{n}(x):\n    return x * {n}\n" for n in range(3000)
+    )
+    text += "".join(f"x = f{n}(x)\n" for n in range(3000))
+    documents = Documents(Encoding())
+    begun = threading.Event()
+
+    def prepared(document: Whole) -> Callable[[], Analysis]:
+        def work() -> Analysis:
+            begun.set()
+            return analyze(document.source())
+
+        return work
+
+    newest = Newest(documents, prepared, 0.0)
+    documents.open(lsp.TextDocumentItem(URI, "python", 1, text))
+    first = asyncio.ensure_future(newest.analysis(URI))
+    await until(begun.is_set)
+    await asyncio.sleep(0.05)
+    change = lsp.TextDocumentContentChangeWholeDocument("x = 1\n")
+    documents.change(lsp.VersionedTextDocumentIdentifier(2, URI), [change])
+    second = await newest.analysis(URI)
+    assert second is not None
+    assert second[1].source.text == "x = 1\n"
+    known = await first
+    assert known is not None
+    assert known[1] is second[1]
+
+
+async def test_a_run_ends_when_it_is_asked_to() -> None:
+    steps: list[int] = []
+
+    def asked() -> bool:
+        steps.append(1)
+        return len(steps) > 2
+
+    text = "import torch\nx = torch.ones(3)\n" + "x = x + 1\n" * 1000
+    with pytest.raises(Stopped), stoppable(asked):
+        analyze(Source("a.py", text))
+    assert len(steps) == 3
+    assert len(analyze(Source("a.py", text)).facts.states) > 1000

@@ -31,6 +31,7 @@ from gradvet.autograd.memory.values import (
     join_cells,
     refs,
 )
+from gradvet.stopping import stop_if_asked
 
 MODE = "mode"
 MODE_SETTER = "mode setter"
@@ -43,6 +44,9 @@ MOST_CALLS_DEEP = 24
 MOST_RUNS_OF_ONE_FUNCTION = 240
 MOST_PASSES = 5
 MOST_UNROLLED_TOGETHER = 100
+
+
+_LOOK_UP = 0x3F  # steps between looks at whether anybody still wants the run, as bits
 
 
 class OutOfSteps(Exception):  # noqa: N818  not an error: a bound of the run was reached
@@ -566,6 +570,8 @@ class Machine:
     def step(self) -> None:
         """Count a step of the run, which ends when there are too many, or when they cost too much."""
         self.steps += 1
+        if not self.steps & _LOOK_UP:
+            stop_if_asked()
         if self.steps > self.last_step or self.store.work > MOST_WORK:
             self.limit(f"{self._bound()} statements" if self.steps > self.last_step else _TOO_MUCH_WORK)
             raise OutOfSteps

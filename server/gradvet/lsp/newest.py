@@ -2,12 +2,14 @@
 
 import asyncio
 import logging
+import threading
 from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass
 
 from gradvet.analysis import Analysis
 from gradvet.lsp.documents import Documents, Whole
+from gradvet.stopping import Stopped, stop_if_asked, stoppable
 
 log = logging.getLogger(__name__)
 
@@ -22,10 +24,14 @@ Prepare = Callable[[Whole], Callable[[], Analysis]]
 class _Work:
     document: Whole
     task: "asyncio.Task[Analysis | None]"
+    stop: threading.Event
 
 
 class Newest:
-    """Analyses on demand. Per document one runs at a time, and none begins while edits still come in."""
+    """Analyses on demand. Per document one runs at a time, and none begins while edits still come in.
+
+    One that is under way when a newer text is asked for is stopped.
+    """
 
     def __init__(
         self, documents: Documents, prepare: Prepare, settle: float = SETTLE, executor: Executor | None = None
@@ -52,6 +58,7 @@ class Newest:
                 if self._work.get(uri) is work and self._documents.get(uri) is document:
                     return None if analysis is None else (document, analysis)
             elif not work.task.done():
+                work.stop.set()  # nobody is told of a text that is gone
                 await asyncio.wait({work.task})
             else:
                 await asyncio.sleep(self._settle)
@@ -70,19 +77,27 @@ class Newest:
 
     def forget(self, uri: str | None = None) -> None:
         """Drop what is known of one document, or of all: its text or the settings are no longer the same."""
-        if uri is None:
-            self._work.clear()
-        else:
-            self._work.pop(uri, None)
+        for name in [*self._work] if uri is None else [uri]:
+            if (work := self._work.pop(name, None)) is not None:
+                work.stop.set()
 
     def _begin(self, document: Whole) -> None:
-        self._work[document.uri] = _Work(document, asyncio.create_task(self._analyzed(document)))
+        stop = threading.Event()
+        self._work[document.uri] = _Work(document, asyncio.create_task(self._analyzed(document, stop)), stop)
 
-    async def _analyzed(self, document: Whole) -> Analysis | None:
+    async def _analyzed(self, document: Whole, stop: threading.Event) -> Analysis | None:
         """The analysis, or None: one file that breaks the engine must not take the server along."""
+
+        def work() -> Analysis | None:
+            try:
+                with stoppable(stop.is_set):
+                    stop_if_asked()
+                    return self._prepare(document)()
+            except Stopped:
+                return None
+
         try:
-            loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(self._executor, self._prepare(document))
+            return await asyncio.get_running_loop().run_in_executor(self._executor, work)
         except Exception:
             log.exception("the analysis of %s failed", document.uri)
             return None
