@@ -20,6 +20,7 @@ class Client:
         self._out: IO[bytes] = self.process.stdin  # type: ignore[assignment]
         self._in: IO[bytes] = self.process.stdout  # type: ignore[assignment]
         self._number = 0
+        self._waiting: list[dict[str, Any]] = []
         about = {"capabilities": {}, "processId": os.getpid(), "rootUri": None}
         self.request("initialize", {**about, "initializationOptions": options})
         self.send("initialized", {})
@@ -38,7 +39,10 @@ class Client:
         return self.receive(lambda message: message.get("id") == number).get("result")
 
     def receive(self, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-        """The next message that is wanted; those before it are dropped."""
+        """The next message that is wanted; others wait until they are."""
+        for number, message in enumerate(self._waiting):
+            if wanted(message):
+                return self._waiting.pop(number)
         while True:
             length = 0
             while (line := self._in.readline()) not in (b"\r\n", b""):
@@ -50,6 +54,7 @@ class Client:
             message: dict[str, Any] = json.loads(self._in.read(length))
             if wanted(message):
                 return message
+            self._waiting.append(message)
 
     def open(self, uri: str, text: str) -> None:
         """Show a text, and wait for what is said of it."""

@@ -17,6 +17,7 @@ from gradvet.config import Config
 from gradvet.lsp import proto
 from gradvet.lsp.abilities import Abilities
 from gradvet.lsp.documents import Documents, Whole
+from gradvet.lsp.kept import Kept
 from gradvet.lsp.newest import Newest
 from gradvet.lsp.settings import Chosen, for_file
 from gradvet.lsp.uris import path_of
@@ -65,6 +66,7 @@ class Session(LanguageServer):
         self.on_change: list[Callable[[frozenset[str] | None], None]] = []
         self._loop: asyncio.AbstractEventLoop | None = None
         self._project = Project(self.warn)
+        self._kept = Kept()
         self._configs: dict[str, Config] = {}
         self._pushes: dict[str, asyncio.Task[None]] = {}
         self._pushed: dict[str, tuple[str, ...]] = {}
@@ -103,7 +105,16 @@ class Session(LanguageServer):
     def _prepare(self, document: Whole) -> Callable[[], Analysis]:
         def work() -> Analysis:
             config = self._configs[document.uri] = self.config(document)
-            return analyze(document.source(), config, self.reader(document))
+            source = document.source()
+            key = (source.path, "\0".join(source[text] for text in source.texts), config)
+            since = self._kept.changes
+            if (known := self._kept.get(key)) is not None:
+                return known
+            analysis = analyze(source, config, self.reader(document))
+            # without word of changes on the disk, nobody knows whether what it rests on is still the same
+            if self.abilities.watch_files or not analysis.read_paths:
+                self._kept.put(key, analysis, since)
+            return analysis
 
         return work
 
@@ -161,6 +172,7 @@ class Session(LanguageServer):
     def touched(self, *uris: str) -> None:
         """Texts may have changed that others rest on: look again at those, as soon as there is peace."""
         self._touched.update(uris)
+        self._kept.changed(with_slashes(path_of(uri)) for uri in uris if uri.startswith("file:"))
         if self._looking is not None:
             self._looking.cancel()
         self._looking = asyncio.ensure_future(self._look_again())
