@@ -1,4 +1,4 @@
-"""Addresses of files and their paths. `urllib.request` does the same, and takes 60 ms to import."""
+"""Addresses of files and their paths. `urllib.request` does the same, but takes 60 ms to import: only Windows needs it."""
 
 import os
 from urllib.parse import quote, unquote, urlsplit
@@ -23,7 +23,7 @@ def uri_of(path: str) -> str:
 
 def _from_url(path: str) -> str:
     if os.name == "nt":
-        from nturl2path import url2pathname
+        from urllib.request import url2pathname
 
         return url2pathname(path)
     return unquote(path)
@@ -31,7 +31,7 @@ def _from_url(path: str) -> str:
 
 def _to_url(path: str) -> str:
     if os.name == "nt":
-        from nturl2path import pathname2url
+        from urllib.request import pathname2url
 
         return pathname2url(path).removeprefix("//")
     return quote(path)
