@@ -214,8 +214,9 @@ async def test_a_hover_tells_of_the_diagnostic_and_of_the_expression(pushing: An
     told = await hover_text(pushing, 1, 13)
     assert "`lost` loses the graph" in told
     assert "What `lost` holds is lost." in told
-    assert "`lost` requires grad\n\n- it is called lost (line 2)" in told
-    assert await hover_text(pushing, 1, 17) == "`s` requires grad\n\n- it is called s (line 2)"
+    line = f"([line 2]({URI}#L2))"
+    assert f"`lost` requires grad\n\n- it is called lost {line}" in told
+    assert await hover_text(pushing, 1, 17) == f"`s` requires grad\n\n- it is called s {line}"
     assert await hover_text(pushing, 0, 0) == ""
 
 
