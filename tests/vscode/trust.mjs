@@ -28,5 +28,8 @@ await scenario("trust", { trusting: false, prepare: trap, settings }, async ({ h
   await page.locator(".part.statusbar", { hasText: "Restricted Mode" }).waitFor();
   await hands.shot("restricted");
   assert.ok(!existsSync(path.join(folder, "sprung")));
+  await page.locator("#status\\.languageStatus").click();
+  await page.locator(".hover-language-status", { hasText: /Gradvet.*Python 3/ }).waitFor();
+  await hands.shot("status");
   said("in restricted mode the bundled server works, and nothing of the workspace is run");
 });
