@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from editors import there
+from tools.editors.cache import MissingEditorError
 from tools.editors.debian import need, program
 from tools.editors.neovim import neovim
 
@@ -113,6 +114,22 @@ def test_vim(desk: Desk) -> None:
     init = desk.configuration("vimrc", f"set nocompatible\n{documented('Vim', 'vim')}")
     script = HERE / "editor_scripts" / "ale.vim"
     desk.run(["vim.nox", "-u", init, "-i", "NONE", "-n", "-es", "-S", script, desk.file], typed="1\r")
+
+
+def test_where_an_editor_takes_a_person_to_install_it_the_test_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """On their own machine it is passed over; in continuous integration it fails."""
+    monkeypatch.setattr("tools.editors.debian.PACKAGES", {"no-such-editor": "no-such-package"})
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    monkeypatch.delenv("CI", raising=False)
+    with pytest.raises(
+        pytest.skip.Exception, match="sudo apt-get install --no-install-recommends no-such-package"
+    ):
+        there(lambda: program("no-such-editor"))
+    monkeypatch.setenv("CI", "true")
+    with pytest.raises(MissingEditorError):
+        there(lambda: program("no-such-editor"))
 
 
 @pytest.mark.parametrize("editor", ["Zed", "Sublime Text", "Kate"])

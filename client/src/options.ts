@@ -39,23 +39,43 @@ export function options(chosen: Settings, log: vscode.LogOutputChannel, closing:
   };
 }
 
+/** Severities and patterns are applied here, whichever way diagnostics come. */
 function middleware(chosen: Settings): Middleware {
   const patterns = chosen.ignorePatterns.map(inEveryFolder);
-  const ignored = (document: vscode.TextDocument): boolean =>
-    patterns.some((pattern) => vscode.languages.match({ pattern }, document) > 0);
-  return {
-    provideDiagnostics: async (document, previous, token, next) => {
-      if (!(document instanceof vscode.Uri) && ignored(document)) {
-        return { kind: vsdiag.DocumentDiagnosticReportKind.full, items: [] };
+  const ignored = (uri: vscode.Uri): boolean => {
+    const document = { uri, languageId: "python" } as vscode.TextDocument; // all that is looked at
+    return patterns.some((pattern) => vscode.languages.match({ pattern }, document) > 0);
+  };
+  const shown = (uri: vscode.Uri, items: vscode.Diagnostic[]): vscode.Diagnostic[] => {
+    items.forEach((item) => weigh(item, chosen.severity));
+    return ignored(uri) ? [] : items;
+  };
+  const shownOfAll = (part: vsdiag.WorkspaceDiagnosticReportPartialResult | null | undefined): void => {
+    for (const report of part?.items ?? []) {
+      if (report.kind === vsdiag.DocumentDiagnosticReportKind.full) {
+        report.items = shown(report.uri, report.items);
       }
+    }
+  };
+  return {
+    handleDiagnostics: (uri, items, next) => next(uri, shown(uri, items)),
+    provideDiagnostics: async (document, previous, token, next) => {
       const report = await next(document, previous, token);
       if (report?.kind === vsdiag.DocumentDiagnosticReportKind.full) {
-        report.items.forEach((item) => weigh(item, chosen.severity));
+        report.items = shown(document instanceof vscode.Uri ? document : document.uri, report.items);
       }
       return report;
     },
+    provideWorkspaceDiagnostics: async (known, token, tell, next) => {
+      const report = await next(known, token, (part) => {
+        shownOfAll(part);
+        tell(part);
+      });
+      shownOfAll(report);
+      return report;
+    },
     provideCodeActions: (document, range, context, token, next) =>
-      ignored(document) ? [] : next(document, range, context, token),
+      ignored(document.uri) ? [] : next(document, range, context, token),
     workspace: {
       configuration: async (params, token, next) => {
         const values = await next(params, token);

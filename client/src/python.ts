@@ -15,7 +15,7 @@ export function which(name: string): string | undefined {
   if (/[\\/]/.test(name)) {
     return isFile(name) ? name : undefined;
   }
-  const endings = process.platform === "win32" ? [".exe", ".cmd", ".bat", ""] : [""];
+  const endings = process.platform === "win32" ? [".exe", ""] : [""]; // scripts of cmd.exe cannot be run without it
   for (const folder of (process.env["PATH"] ?? "").split(path.delimiter)) {
     if (path.isAbsolute(folder)) {
       const found = endings.map((ending) => path.join(folder, name + ending)).find(isFile);
@@ -41,10 +41,14 @@ export function versionOf(interpreter: string[]): Promise<string | undefined> {
     return Promise.resolve(undefined);
   }
   return new Promise((resolve) => {
-    execFile(found, [...rest, ...ASK], { timeout: PATIENCE, windowsHide: true }, (error, output) => {
-      const version = /^\d+\.\d+\.\d+/.exec(output.trim())?.[0];
-      resolve(error === null ? version : undefined);
-    });
+    try {
+      execFile(found, [...rest, ...ASK], { timeout: PATIENCE, windowsHide: true }, (error, output) => {
+        const version = /^\d+\.\d+\.\d+/.exec(output.trim())?.[0];
+        resolve(error === null ? version : undefined);
+      });
+    } catch {
+      resolve(undefined); // nothing that the system could run
+    }
   });
 }
 

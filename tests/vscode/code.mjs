@@ -9,7 +9,7 @@ import { chromium } from "playwright-core";
 import { Hands } from "./hands.mjs";
 
 export const HERE = path.dirname(new URL(import.meta.url).pathname);
-export const PATIENCE = 60_000; // ms; machines that run tests may have much else to do
+export const PATIENCE = 90_000; // ms; machines that run tests may have much else to do
 
 /** What the tests were given: { codeServer, chromium, vsix, python, shots }. */
 export const given = JSON.parse(process.env.GRADVET_VSCODE);

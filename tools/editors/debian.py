@@ -51,7 +51,8 @@ def _install(packages: list[str]) -> None:
             f"On Debian and Ubuntu: sudo apt-get install --no-install-recommends {' '.join(packages)}"
         )
     apt = {"DEBIAN_FRONTEND": "noninteractive"}
-    command = ["apt-get", "install", "-y", "-q", "--no-install-recommends", *packages]
+    patient = ["-o", "DPkg::Lock::Timeout=300"]  # something else may be installing
+    command = ["apt-get", "install", "-y", "-q", "--no-install-recommends", *patient, *packages]
     try:
         run(command, env=apt)
     except MissingEditorError:  # the lists may be old, or there may be none yet

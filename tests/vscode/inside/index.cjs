@@ -91,6 +91,20 @@ const tests = {
     await until("diagnostics", () => told(script, "graph-retained"));
   },
 
+  "patterns and severities hold for the whole workspace too": async () => {
+    const replay = vscode.Uri.joinPath(root, "replay.py");
+    await set("severity", { warning: "Hint" });
+    await vscode.commands.executeCommand("gradvet.server.checkWorkspace");
+    await until("a finding in a file that is not open", () => told(replay, "graph-retained")?.severity === vscode.DiagnosticSeverity.Hint);
+    await set("ignorePatterns", ["replay.py"]);
+    await until("silence", () => vscode.languages.getDiagnostics(replay).length === 0);
+    await vscode.commands.executeCommand("gradvet.server.checkWorkspace");
+    assert.deepEqual(vscode.languages.getDiagnostics(replay), []);
+    await set("severity", undefined);
+    await set("ignorePatterns", undefined);
+    await until("diagnostics", () => told(script, "graph-retained")?.severity === vscode.DiagnosticSeverity.Warning);
+  },
+
   "switched off, nothing is reported": async () => {
     await set("enabled", false);
     await until("silence", () => vscode.languages.getDiagnostics(script).length === 0);
