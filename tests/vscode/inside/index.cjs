@@ -93,16 +93,14 @@ const tests = {
 
   "patterns and severities hold for the whole workspace too": async () => {
     const replay = vscode.Uri.joinPath(root, "replay.py");
-    await set("severity", { warning: "Hint" });
-    await vscode.commands.executeCommand("gradvet.server.checkWorkspace");
+    await restartedWith("severity", { warning: "Hint" });
+    void vscode.commands.executeCommand("gradvet.checkWorkspace");
     await until("a finding in a file that is not open", () => told(replay, "graph-retained")?.severity === vscode.DiagnosticSeverity.Hint);
-    await set("ignorePatterns", ["replay.py"]);
-    await until("silence", () => vscode.languages.getDiagnostics(replay).length === 0);
+    await restartedWith("ignorePatterns", ["replay.py"]);
     await vscode.commands.executeCommand("gradvet.server.checkWorkspace");
     assert.deepEqual(vscode.languages.getDiagnostics(replay), []);
-    await set("severity", undefined);
-    await set("ignorePatterns", undefined);
-    await until("diagnostics", () => told(script, "graph-retained")?.severity === vscode.DiagnosticSeverity.Warning);
+    await restartedWith("severity", undefined);
+    await restartedWith("ignorePatterns", undefined);
   },
 
   "switched off, nothing is reported": async () => {
