@@ -323,6 +323,16 @@ def step(policy, x):
     return torch.autograd.grad(kl, policy.parameters(), create_graph=True)
 """
     ),
+    "a gradient with a graph, of a divergence whose parts are not known": (
+        """
+def product(policy, x, vector):
+    old, new = policy.act(x)["mean"].detach(), policy.act(x)["mean"]
+    kl = torch.square(old - new).mean()
+    gradient = torch.autograd.grad(kl, policy.parameters(), create_graph=True)
+    flat = torch.cat([g.view(-1) for g in gradient])
+    return torch.autograd.grad((flat * vector).sum(), policy.parameters())
+"""
+    ),
     "an attribute of a class from elsewhere may be None or false": (
         """
 from somewhere import Base

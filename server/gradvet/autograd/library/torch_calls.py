@@ -258,7 +258,9 @@ def _granted(m: Machine, call: Call, states: list[Tensor], target: Value) -> int
         return MAYBE
     granted = gradient_asks(m, states[0], target)
     weights = call.argument(2, "grad_outputs")
-    return MAYBE if granted == NO and weights is not None and weights != NONE else granted
+    # Where it is not known whether the output requires grad, parts of it are not known: there may be a graph in them.
+    open_ended = states[0].requires_grad == MAYBE or (weights is not None and weights != NONE)
+    return MAYBE if granted == NO and open_ended else granted
 
 
 def _reached(m: Machine, states: list[Tensor], outputs: Value, target: Value) -> int:
