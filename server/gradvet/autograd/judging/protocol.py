@@ -56,6 +56,7 @@ _NAMED = re.compile(r"(?:^|_)(?:opt|optim|optimi[sz]er)s?(?:_|\d|$)", re.IGNOREC
 _CLEARING = re.compile(
     r"(zero|clear|reset|free|empty)_?.*grad|grad.*_(zero|clear|reset|free|none)|foreach_zero", re.IGNORECASE
 )
+_TRAINING = re.compile(r"backward|train|step|optim|update|learn|fit", re.IGNORECASE)
 Place = tuple[ast.AST, tuple[ast.AST, ...]]
 
 
@@ -303,10 +304,19 @@ class Protocol:
                     owns = content.owns if type(content) is Optimizer else frozenset[int]()
                     if clears:
                         self._forget(owns | {ref.address}, node)
-                elif not gives_loss and (
-                    type(content) is Opaque or (type(content) is Tensor and content.requires_grad & YES)
-                ):
+                elif not gives_loss and self._may_start_from(node, func, content):
                     self._unseen_backward()
+
+    def _may_start_from(self, node: ast.AST, func: ast.expr | None, content: object) -> bool:
+        """Whether a call that is not followed may run a backward from something that it is given.
+
+        From a tensor that may require grad it may; from what is not known, where nobody takes what the call gives,
+        or where it says that it trains: most of the unknown things that are handed about are data.
+        """
+        if type(content) is Tensor:
+            return bool(content.requires_grad & YES)
+        name = getattr(func, "attr", "") or getattr(func, "id", "")
+        return type(content) is Opaque and (node in self.machine.lone or bool(_TRAINING.search(name)))
 
     def _unseen_backward(self) -> None:
         for optimizer, owns in self.optimizers.items():
