@@ -1,5 +1,6 @@
 """Hooks of modules, tensors and gradients, and what they keep."""
 
+import copy
 from collections import defaultdict
 from functools import partial
 
@@ -141,3 +142,7 @@ class GradCAM:
 cnn = nn.Sequential(nn.Conv2d(1, 4, 3, padding=1), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, 3))
 cam = GradCAM(cnn, cnn[0])
 print(cam(torch.randn(2, 1, 6, 6)).shape)
+
+hooked = nn.Linear(2, 2)
+hooked.register_full_backward_hook(lambda *_: None)
+copy.deepcopy(hooked)(torch.ones(2, 2)) * 2  # a deep copy calls them too

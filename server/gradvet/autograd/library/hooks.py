@@ -65,6 +65,13 @@ def removed(m: Machine, handle: Ref) -> None:
         ]
 
 
+def copied(m: Machine, module: Ref, made: Ref) -> None:
+    """A deep copy of a module has its hooks, which no handle takes away."""
+    found = m.hooks.of_modules.get(module.address & ~1)
+    if found:
+        m.hooks.of_modules[made.address & ~1] = list(found)
+
+
 def around(m: Machine, ref: Ref, call: Call, forward: Callable[[Call], Value]) -> Value:
     """Call a module with the hooks that it has: what they give takes the place of inputs and outputs."""
     found = m.hooks.of_modules.get(ref.address & ~1)

@@ -17,7 +17,7 @@ from gradvet.autograd.graph import (
     unknown_cut,
 )
 from gradvet.autograd.knowledge.lookup import load
-from gradvet.autograd.library import serialised
+from gradvet.autograd.library import hooks, serialised
 from gradvet.autograd.library.arrays import array_in
 from gradvet.autograd.library.distributions import inputs_of
 from gradvet.autograd.library.externals import handles
@@ -693,6 +693,7 @@ def copied(m: Machine, value: Value, site: ast.AST, done: dict[int, Ref]) -> Val
         cell = m.cells.get((value.address, part))
         if cell is not None:
             m.store.set((ref.address, part), again(cell))
+    hooks.copied(m, value, ref)
     return ref
 
 
