@@ -35,11 +35,11 @@ export class Status implements vscode.Disposable {
   }
 
   private show(text: string, detail: string): void {
-    const broken = { command: "gradvet.showLog", title: vscode.l10n.t("Show Log") };
+    const log = { command: "gradvet.showLog", title: vscode.l10n.t("Show Log") };
     this.item.text = text;
     this.item.detail = detail;
     this.item.busy = false;
     this.item.severity = vscode.LanguageStatusSeverity.Information;
-    this.item.command = broken;
+    this.item.command = log;
   }
 }
