@@ -151,7 +151,8 @@ def train(model, loader, scaler, opt):
         total += loss  # graph-retained
         kept.append(auxiliary)  # graph-retained
         scaler.scale(loss + model.weight * auxiliary).backward()
-        opt.step()
+        scaler.step(opt)
+        scaler.update()
         opt.zero_grad()
     print(total, kept)
 """

@@ -150,8 +150,11 @@ def test_an_error_on_a_line_that_ran_is_a_false_alarm() -> None:
     text = "import torch\nx = torch.ones(2, requires_grad=True)\n"
     raises = Program(text + "x.numpy()\n", "<small>", "")
     call = Range(3, 0, 3, 9)
-    (alarm,) = false_alarms(raises, observed(call, others=("ndarray",)))
+    ran = observed(call, others=("ndarray",))
+    came_by = Observation({**ran.seen, **observed(Range(2, 4, 2, 36), TRUE).seen})
+    (alarm,) = false_alarms(raises, came_by)
     assert (3, "numpy-on-grad") == (alarm.row, alarm.rule)
+    assert [] == false_alarms(raises, ran)  # where the leaf is made was not run
     assert [] == false_alarms(raises, Observation({}))
     caught = replace(raises, text=text + "try:\n    x.numpy()\nexcept RuntimeError:\n    pass\n")
     assert [] == false_alarms(caught, observed(Range(4, 4, 4, 13), others=("ndarray",)))
