@@ -151,7 +151,7 @@ def test_an_error_on_a_line_that_ran_is_a_false_alarm() -> None:
     raises = Program(text + "x.numpy()\n", "<small>", "")
     call = Range(3, 0, 3, 9)
     ran = observed(call, others=("ndarray",))
-    came_by = Observation({**ran.seen, **observed(Range(2, 4, 2, 36), TRUE).seen})
+    came_by = Observation({**ran.seen, **observed(Range(2, 4, 2, 37), TRUE).seen})
     (alarm,) = false_alarms(raises, came_by)
     assert (3, "numpy-on-grad") == (alarm.row, alarm.rule)
     assert [] == false_alarms(raises, ran)  # where the leaf is made was not run
