@@ -267,6 +267,33 @@ def fit(model, loader, opt, criterion):
 }
 
 SILENT = {
+    "what a callback has put into a list is not known": (
+        """
+def explain(model, x):
+    kept = []
+
+    def hook(module, args, out):
+        kept.append(out)
+
+    model.head.register_forward_hook(hook)
+    x = x.clone().requires_grad_(True)
+    model(x)
+    return torch.autograd.grad(torch.cat(kept).sum(), x)
+"""
+    ),
+    "a weight without a gradient makes no constant of what a call gave": (
+        """
+class SAC:
+    def train(self, replay):
+        for batch in replay:
+            actions, log_prob = self.actor.action_log_prob(batch.observations)
+            weight = torch.exp(self.log_weight.detach())
+            loss = (weight * log_prob - self.critic(batch.observations, actions)).mean()
+            self.actor.optimizer.zero_grad()
+            loss.backward()
+            self.actor.optimizer.step()
+"""
+    ),
     "of several results, each part is its own": (
         """
 class Trainer:

@@ -606,11 +606,13 @@ class Protocol:
 
     def _drops_in_loop(self, site: Site, g: Gradient) -> ast.AST | None:
         """The loop of which each pass drops what the pass before gave, while the step comes after the loop."""
+        around = {loop.node for loop in site.loops}
         for number, clear in g.lost:
             if number not in g.backwards or clear not in g.clears:
                 continue
+            clearing = {loop.node for loop in self.sites[clear].loops}
             for loop in self.sites[number].loops:
-                if loop.node is None or loop in site.loops or loop not in self.sites[clear].loops:
+                if loop.node is None or loop.node in around or loop.node not in clearing:
                     continue
                 if not _leaves_early(loop.node):
                     return loop.node

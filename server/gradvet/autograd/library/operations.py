@@ -8,6 +8,7 @@ from gradvet.autograd.graph import (
     added_numbers,
     held_tensors,
     is_data,
+    is_weight,
     node_key,
     surely_asks,
     unknown_behind,
@@ -193,8 +194,16 @@ def perform(
     words = name or op.name.rpartition(".")[2]
     if op.name.rpartition(".")[2] in COMPARES and m.judge is not None and len(inputs.arguments) > 1:
         m.judge.snapshots.compared(site, *list(inputs.arguments.values())[:2])
+    if _is_empty(m, inputs.arguments.get("tensors")):
+        # Nothing cannot be put together: somebody whom nobody sees, such as a callback, has filled the list.
+        return m.unknown(site, f"the result of `{words}`", (inputs.arguments["tensors"],), f"{tag}result")
     mutate(m, site, op, inputs, words, tag=tag, target=target)
     return results(m, site, op, inputs, words, tag)
+
+
+def _is_empty(m: Machine, value: Value | None) -> bool:
+    content = m.cells.get(getattr(value, "address", -1))
+    return type(content) is Sequence and content.items == () and content.rest is None
 
 
 def dropping(op: Op, chosen: Op, p: Value | None) -> Op:
@@ -604,7 +613,7 @@ def _dead(m: Machine, words: str, inputs: Inputs) -> frozenset[int]:
             else:
                 dead |= state.dead
         dead |= m.nearest_cut(argument_cuts(m, inputs))
-    elif len(inputs.operands) == 1:
+    elif len(inputs.operands) == 1 and all(is_weight(m, value) for value in inputs.unknown):
         state = inputs.operands[0].state
         # A weight of which nothing is known makes of a constant no more than a constant that is weighted.
         dead = state.dead if state.requires_grad != NO else m.nearest_cut(state.cuts)

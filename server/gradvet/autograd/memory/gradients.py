@@ -30,7 +30,8 @@ class Gradient(NamedTuple):
 
     `lost` pairs a backward with the clear that dropped what it gave, since the last step.
 
-    `scaled` is whether it is still multiplied by a scaler's scale; `read` whether the program has looked at it.
+    `scaled` is whether it is still multiplied by a scaler's scale; `read` whether the program has looked at it, or
+    somebody unseen may have filled it.
     """
 
     phases: int = CLEAR
@@ -116,7 +117,10 @@ def after_clear(g: Gradient, number: int) -> Gradient:
 
 def after_unseen_backward(g: Gradient) -> Gradient:
     """Something that is not seen may have run a backward: what was empty may be filled."""
-    return g._replace(phases=g.phases | FRESH) if g.phases & (CLEAR | DROPPED) else g
+    if not g.phases & (CLEAR | DROPPED):
+        return g
+    # What is known to have filled it was used: what is new is not from there, and nothing known is lost with it.
+    return g._replace(phases=g.phases | FRESH, read=g.read or not g.phases & HOLDS_NEW)
 
 
 def given() -> Gradient:
