@@ -1,0 +1,311 @@
+"""What no call reached is run by itself: functions, and methods on an object that stands for all of their class."""
+
+import ast
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+from gradvet.autograd.given import call_with_unknown, instance_of
+from gradvet.autograd.graph import backward, held_tensors
+from gradvet.autograd.knowledge.frameworks import Convention, convention_of
+from gradvet.autograd.library import custom_functions
+from gradvet.autograd.library.evidence import was_computed
+from gradvet.autograd.machine import MODE, Loop, Machine, OutOfSteps
+from gradvet.autograd.memory.domain import NO_GRAD
+from gradvet.autograd.memory.values import (
+    NONE,
+    Class,
+    Const,
+    Dict,
+    External,
+    Function,
+    Number,
+    Opaque,
+    OwnModule,
+    Ref,
+    Text,
+    Tuple,
+    Value,
+    atoms,
+    const,
+    join_all,
+)
+from gradvet.autograd.python.calls import ClassInfo, call_function, find_in_class
+from gradvet.autograd.python.names import globals_of
+
+Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
+
+def bounded(m: Machine, work: Callable[[], object]) -> None:
+    """Do a part of the run; when it reaches a bound it ends there, and what it would have done is not known."""
+    m.begin_part()
+    try:
+        work()
+    except OutOfSteps:
+        m.cut_short = True
+    except RecursionError:
+        m.limit("the code is nested too deep")
+        m.cut_short = True
+    _reset(m)
+
+
+def _reset(m: Machine) -> None:
+    """Back to the module's own frame, with nothing under way."""
+    del m.frames[1:]
+    for stack in (m.loops, m.calls, m.mode_nodes, m.frames[0].loops, m.frames[0].raises):
+        stack.clear()
+    m.raised = m.alone = m.of_many = False
+    m.unrolled = 1
+    m.batched = 0
+    m.store.set(MODE, m.module_mode or m.mode)
+
+
+def unreached(m: Machine, tree: ast.Module) -> None:
+    """Run what no call reached, with arguments of which only annotations and defaults tell.
+
+    What nothing in the file mentions comes first: it may call the others, and knows under which grad mode.
+    """
+    definitions = [node for statement in tree.body for node in _definitions(statement)]
+    mentioned = _mentioned(m, definitions)
+    for inner in (False, True):
+        # Of those that mention one another the later ones mostly make and call the earlier ones.
+        for node in reversed(definitions) if inner else definitions:
+            if isinstance(node, ast.ClassDef):
+                bounded(m, partial(_class, m, node, frozenset() if inner else mentioned))
+            elif node not in m.reached and (inner or node.name not in mentioned):
+                function = m.defined.get(node)
+                if type(function) is Function and _speaks_of_torch(m, node):
+                    bounded(m, partial(_alone, m, node, function, ()))
+
+
+def _mentioned(m: Machine, definitions: list[Definition]) -> frozenset[str]:
+    """The names that functions of the file mention outside themselves, and those that Python calls by itself."""
+    names: set[str] = {"forward"}
+    for definition in definitions:
+        functions = definition.body if isinstance(definition, ast.ClassDef) else [definition]
+        for node in functions:
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                info = m.info(node)
+                names |= (info.loads | info.attributes) - {node.name}
+                if node.name.startswith("__"):
+                    names.add(node.name)
+    return frozenset(names)
+
+
+def _definitions(statement: ast.stmt) -> list[Definition]:
+    if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return [statement]
+    if isinstance(statement, (ast.If, ast.Try)):
+        return [d for child in statement.body for d in _definitions(child)]
+    return []
+
+
+_EVIDENCE = frozenset({
+    "backward", "parameters", "named_parameters", "state_dict", "train", "eval", "detach", "detach_", "requires_grad",
+    "requires_grad_", "numpy", "data", "grad", "zero_grad", "no_grad", "item", "retain_grad", "cuda", "step", "append",
+    "load_state_dict",
+})  # fmt: skip
+"""Attributes by which something unknown shows that it is a tensor, a module, or holds them."""
+
+
+def _speaks_of_torch(m: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether anything in a function can be known to be a tensor when its arguments are not known."""
+    info = m.info(node)
+    if info.keeps_locals or info.attributes & _EVIDENCE:
+        return True
+    names = set(info.loads)
+    for arg in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs):
+        if arg.annotation is not None:
+            names.update(n.id for n in ast.walk(arg.annotation) if isinstance(n, ast.Name))
+    for name in names - info.names:
+        bound = m.cells.get((m.global_scope, name))
+        if type(bound) is External and bound.name.startswith(("torch", "numpy", "functorch")):
+            return True
+        if type(bound) is Class and bound.address in m.classes and m.classes[bound.address].is_module:
+            return True
+        if type(bound) is OwnModule:
+            return True
+        if type(bound) is Function and globals_of(m, bound.scope) != m.global_scope:
+            return True  # it came from another module, and what it gives may be anything
+    return False
+
+
+def _alone(
+    m: Machine,
+    node: ast.FunctionDef | ast.AsyncFunctionDef,
+    function: Function,
+    given: tuple[Value, ...],
+    *,
+    escapes: bool = True,
+) -> Value:
+    """Run a function by itself; what it gives goes to callers that are not in this file.
+
+    It does not escape when it is known what those do with it.
+    """
+    before = m.mode
+    m.alone = True
+    if m.judge is not None:
+        m.judge.protocol.begins_alone()
+    if m.imports is not None:
+        m.imports.begin()
+    call = call_with_unknown(m, node, node, function, given)
+    value = call_function(
+        m, function._replace(kind="" if function.kind == "contextmanager" else function.kind), call
+    )
+    m.store.set(MODE, before)
+    m.alone = False
+    if m.judge is not None and escapes:
+        m.judge.escaped(value)
+        if node.name == "forward" and function.owner in m.classes and m.classes[function.owner].is_module:
+            m.judge.walks.returned(node, value)
+        for _, state in held_tensors(m, value):
+            m.judge.escaped_nodes |= state.nodes
+    return value
+
+
+def _class(m: Machine, node: ast.ClassDef, later: frozenset[str]) -> None:
+    """Run the methods that no call reached, on an instance, as if in a loop: it outlives each call of them."""
+    info = next((c for c in m.classes.values() if c.node is node), None)
+    left = [
+        child
+        for child in node.body
+        if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef))
+        and not _was_run(m, child)
+        and child.name not in later
+    ]
+    if info is None:
+        return
+    if custom_functions.is_custom_function(m, Class(info.address)):
+        _custom_function(m, info)
+    left = [
+        c
+        for c in left
+        if _speaks_of_torch(m, c) or (info.is_module and c.name == "forward") or _trains(info, c)
+    ]
+    if not left:
+        return
+    instance = instance_of(m, info)
+    left = [child for child in left if child.name != "__init__"]
+    inner = _mentioned(m, list(left)) - {"forward"}
+    left.sort(key=lambda child: child.name in inner)
+    seen, lasting = _noticed(m), m.store.mark()
+    before = m.number()
+    ran = [child for child in left if not _was_run(m, child) and _method(m, info, child, instance, 1)]
+    made = _noticed(m)
+    if made == seen or (made.steps == seen.steps and not _lasts(m, lasting, before)):
+        return  # no graph was made or kept and no step, so none can pile up
+    for child in ran:
+        _method(m, info, child, instance, 2)
+
+
+def _was_run(m: Machine, method: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether a call reached a method; a `forward` that only ran without grad is for training all the same."""
+    return method in (m.recorded if method.name == "forward" else m.reached)
+
+
+def _lasts(m: Machine, mark: int, before: int) -> bool:
+    """Whether what was there before holds something since the mark that may carry a graph, or is otherwise changed.
+
+    That a part of something unknown was looked at for the first time changes nothing, nor do numbers and words.
+    """
+    for key, value in m.store.delta(mark).items():
+        owner = key[0] if type(key) is tuple else key
+        if type(owner) is int and owner <= before and not all(_is_old(m, at, before) for at in atoms(value)):
+            return True
+    return False
+
+
+def _is_old(m: Machine, atom: Value, before: int) -> bool:
+    """Whether an object was there before, or is a part of one of which nothing is known; numbers and words always are."""
+    if type(atom) is Ref:
+        content = m.cells.get(atom.address)
+        parts = content.inputs if type(content) is Opaque else (None,)
+        return atom.address <= before or all(type(at) is Ref and at.address <= before for at in parts)
+    return atom is None or type(atom) in (Const, Text) or (type(atom) is Number and not atom.cuts)
+
+
+class Noticed(NamedTuple):
+    """How many graph nodes were made and how many steps so far."""
+
+    nodes: int
+    steps: int
+
+
+def _noticed(m: Machine) -> Noticed:
+    return Noticed(m.made_nodes, 0 if m.judge is None else len(m.judge.protocol.steps))
+
+
+def _custom_function(m: Machine, info: ClassInfo) -> None:
+    """Apply a custom Function that nothing in the file applies."""
+    forward = find_in_class(m, info.address, "forward")
+    if type(forward) is not Function or forward.node in m.reached or isinstance(forward.node, ast.Lambda):
+        return
+    skip = 0 if find_in_class(m, info.address, "setup_context") is not None else 1
+    m.alone = True
+    call = call_with_unknown(m, info.node, forward.node, forward, (NONE,) * skip)
+    custom_functions.apply(m, Class(info.address), call._replace(args=call.args[skip:]))
+    m.alone = False
+
+
+def _method(
+    m: Machine,
+    info: ClassInfo,
+    child: ast.FunctionDef | ast.AsyncFunctionDef,
+    instance: Value,
+    number: int,
+) -> bool:
+    """Run a method by itself, as one iteration of whatever calls it again and again; False when it is no function."""
+    function = m.defined.get(child)
+    if type(function) is not Function:
+        return False
+    loop = Loop(None, m.store.mark())
+    loop.number = number
+    m.loops.append(loop)
+    receiver: tuple[Value, ...] = (instance,)
+    if function.kind == "staticmethod":
+        receiver = ()
+    elif function.kind == "classmethod":
+        receiver = (Class(info.address),)
+    before = m.mode
+    if any(child.name.startswith(found.no_grad) for found in _conventions(info)):
+        m.store.set(MODE, NO_GRAD)
+    trains = _trains(info, child)
+    value = _alone(m, child, function, receiver, escapes=not trains)
+    m.store.set(MODE, before)
+    if trains:
+        _framework_backward(m, child, value)
+    m.loops.pop()
+    if m.judge is not None:
+        m.judge.end_of_pass(loop)
+    m.age(loop)
+    return True
+
+
+def _conventions(info: ClassInfo) -> list[Convention]:
+    """What the frameworks do that a class extends."""
+    return [found for base in info.external if (found := convention_of(base)) is not None]
+
+
+def _trains(info: ClassInfo, method: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether a framework runs backward from what a method gives."""
+    return any(method.name in found.backward for found in _conventions(info))
+
+
+def _framework_backward(m: Machine, node: ast.AST, value: Value) -> None:
+    """A framework runs backward from the loss that a method returns: alone, first in a tuple, or under its name."""
+    losses: list[Value] = []
+    for atom in m.alternatives(value):
+        content = m.cells.get(getattr(atom, "address", -1))
+        loss = atom
+        if type(atom) is Tuple and atom.items:
+            loss = atom.items[0]
+        elif type(content) is Dict:
+            loss = content.get(const("loss"))
+        losses += [] if loss is None else [one for one in m.alternatives(loss) if _may_be_loss(m, one)]
+    found = join_all(losses)
+    if found is not None:
+        backward(m, node, found, retain=None, create=None, how="the framework's backward")
+
+
+def _may_be_loss(m: Machine, value: Value) -> bool:
+    return m.tensor(value) is not None or was_computed(m.cells.get(getattr(value, "address", -1)))
