@@ -12,13 +12,13 @@ Found = TypeVar("Found")
 
 
 def there(find: Callable[[], Found]) -> Found:
-    """An editor. Where it takes a person to install it, their own machine passes over the test and says so.
+    """An editor. Where it cannot be installed without a person, the test is passed over and says what to do.
 
-    In continuous integration that is a failure: nobody would read what was passed over.
+    With `GRADVET_EDITORS=required`, that is a failure.
     """
     try:
         return find()
     except MissingEditorError as error:
-        if os.environ.get("CI"):
+        if os.environ.get("GRADVET_EDITORS") == "required":
             raise
         pytest.skip(str(error))
