@@ -41,7 +41,7 @@ class Action:
             case "fix" if self.fix is not None:
                 return asked_edits(analysis, self.fix)
             case "fix-rule" if analyze is not None:
-                allowed = SAFE_ONLY if self.key.endswith("safe") else _EVERY
+                allowed = SAFE_ONLY if self.key.endswith("-safe") else _EVERY
                 return fix_all_edits(analysis, analyze, allowed, rule.name)
             case "ignore":
                 edit = ignore_edit(analysis.module, self.diagnostic)
