@@ -31,10 +31,13 @@ export class Hands {
 
   /** A command by its title in the palette. */
   async command(title) {
-    await this.press("F1");
-    await this.input.waitFor({ state: "visible" });
-    await this.input.fill(`>${title}`);
-    await this.page.locator(".quick-input-list .monaco-list-row", { hasText: title }).first().waitFor();
+    await this.again(async (patience) => {
+      await this.press("F1");
+      await this.input.waitFor({ state: "visible", timeout: patience });
+      await this.input.fill(`>${title}`, { timeout: patience });
+      const row = this.page.locator(".quick-input-list .monaco-list-row", { hasText: title });
+      await row.first().waitFor({ timeout: patience });
+    });
     await this.press("Enter");
   }
 
@@ -43,7 +46,7 @@ export class Hands {
     await this.again(async (patience) => {
       await this.press("Control+g");
       await this.input.waitFor({ state: "visible", timeout: patience });
-      await this.input.fill(`:${line}:${column}`);
+      await this.input.fill(`:${line}:${column}`, { timeout: patience });
       await this.press("Enter");
       await this.input.waitFor({ state: "hidden", timeout: patience });
     });

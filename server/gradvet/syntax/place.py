@@ -24,7 +24,7 @@ def place(module: Module, node: ast.AST) -> Span:
         inside = next((child for child in ast.walk(node) if hasattr(child, "lineno")), None)
         if inside is not None:
             return place(module, inside)
-        above = module.parents.get(node)
+        above = module.parents.get(node) or _first_holder(module, node)
         return _first_line(module) if above is None else place(module, above)
     span = module.source.span(node)
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
@@ -33,6 +33,14 @@ def place(module: Module, node: ast.AST) -> Span:
     if is_block(node):
         return _head(module, node, span)
     return span
+
+
+def _first_holder(module: Module, node: ast.AST) -> ast.AST | None:
+    """What an operator stands in: Python makes one `+` for all of a tree, so it is the first that has it."""
+    return next(
+        (one for one in ast.walk(module.tree) if any(part is node for part in ast.iter_child_nodes(one))),
+        None,
+    )
 
 
 def is_block(node: ast.AST) -> bool:
