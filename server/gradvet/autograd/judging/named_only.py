@@ -5,6 +5,7 @@ that the same thing is run, stepped or cleared elsewhere, or that it trains at a
 """
 
 import ast
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 
@@ -12,6 +13,7 @@ from gradvet.autograd.events_call import NotCalled
 from gradvet.autograd.judging.above import ANY_FUNCTION, function_of
 from gradvet.autograd.knowledge.training import TRAINING
 from gradvet.syntax.parse import Module
+from gradvet.syntax.tree import walk
 
 _OF_GRADIENTS = frozenset({"backward", "zero_grad", "detach_", "requires_grad_", "retain_grad"})
 """Methods whose names only torch uses."""
@@ -20,14 +22,20 @@ _OF_MODULES = frozenset(
     {"parameters", "named_parameters", "state_dict", "load_state_dict", "train", "eval", "zero_grad"}
 )
 _SWITCHES = frozenset({"eval", "train"})
+_MENTIONED = re.compile(
+    rf"\.\s*(?:{'|'.join(sorted(_OF_GRADIENTS | _SWITCHES | {'step'}))})\s*(?:[;#)\\\r\n]|$)", re.MULTILINE
+)
+"""One of the names with nothing behind it that calls it: most files have none, and need no closer look."""
 _PROBES = frozenset({"AttributeError", "Exception"})
 
 
 def named_only(module: Module, skipped: set[ast.AST]) -> Iterator[NotCalled]:
     """The methods that are only named; `skipped` are those of which the run knows better."""
+    if _MENTIONED.search(module.healed) is None:
+        return
     found = [
         node.value
-        for node in ast.walk(module.tree)
+        for node in walk(module.tree)
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Attribute) and node.value not in skipped
     ]
     found = [node for node in found if node.attr in _OF_GRADIENTS | _SWITCHES | {"step"}]
@@ -52,7 +60,7 @@ def _called(tree: ast.Module) -> tuple[dict[str, frozenset[str]], set[str]]:
     """The methods that are called, by what they are called on; and what is handed to a `step()`, as by a scaler."""
     called: defaultdict[str, set[str]] = defaultdict(set)
     handed = set()
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             called[ast.unparse(node.func.value)].add(node.func.attr)
             if node.func.attr == "step" and node.args:
@@ -67,7 +75,7 @@ def _trains(module: Module, node: ast.AST) -> bool:
         isinstance(inner, ast.Call)
         and isinstance(inner.func, ast.Attribute)
         and inner.func.attr in ("backward", "zero_grad")
-        for inner in ast.walk(function)
+        for inner in walk(function)
     )
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.values import Instance, Ref
+from gradvet.syntax.tree import walk
 
 _NUMBERS = ("int", "float")
 
@@ -29,7 +30,7 @@ class NumberAttributes:
 
 def _numbers_in(owner: ast.ClassDef) -> frozenset[str]:
     numbers, computed = set(), set()
-    for node in ast.walk(owner):
+    for node in walk(owner):
         match node:
             case ast.Assign(targets=[ast.Attribute(ast.Name("self"), name)], value=value) if _is_number(
                 value

@@ -5,6 +5,7 @@ or what is done with the result is not enough: what `.data` is taken of has to s
 """
 
 import ast
+import re
 from collections.abc import Iterator
 
 from gradvet.autograd.events import DataUse
@@ -12,6 +13,7 @@ from gradvet.autograd.judging.above import ANY_FUNCTION, function_of
 from gradvet.autograd.memory.domain import ANYTHING
 from gradvet.syntax.parents import Parents
 from gradvet.syntax.parse import Module
+from gradvet.syntax.tree import walk
 
 _OF_TENSORS = frozenset({
     "backward", "detach", "detach_", "requires_grad_", "retain_grad", "item", "unsqueeze", "squeeze", "permute",
@@ -28,13 +30,17 @@ _LEAVES_ARRAYS = frozenset(
 )
 """Methods of a tensor that a memoryview, the `.data` of an array, has not."""
 
+_MENTIONED = re.compile(r"\.\s*data\b")
+
 
 def open_data(module: Module, known: set[ast.AST]) -> Iterator[DataUse]:
     """The reads that the run did not know; `known` are the expressions of which it did."""
+    if _MENTIONED.search(module.healed) is None:
+        return
     parents = module.parents
     found = [
         node
-        for node in ast.walk(module.tree)
+        for node in walk(module.tree)
         if isinstance(node, ast.Attribute) and node.attr == "data" and isinstance(node.ctx, ast.Load)
     ]
     shown: dict[ast.AST, set[str]] = {}
@@ -82,7 +88,7 @@ def _is_made(holder: ast.expr, *, packs: bool) -> bool:
 def _tensors_in(function: ast.AST) -> set[str]:
     """The names and attributes in a function on which methods are called that only tensors have."""
     found = set()
-    for node in ast.walk(function):
+    for node in walk(function):
         match node:
             case ast.Call(func=ast.Attribute(value=ast.Name() | ast.Attribute() as owner, attr=name)):
                 if name in _OF_TENSORS:
