@@ -524,7 +524,8 @@ def backward(
     certain_keep = retain is None or type(retain) is Const
     inputs = None if inputs == NONE else inputs
     numbers, behind = m.nearest_cut(added_numbers(m, root)), unknown_behind(m, root)
-    constant = m.tensor(root).dead if _is_of_data(m, root) else NOTHING  # type: ignore[union-attr]
+    before = m.tensor(root)
+    constant = before.dead if before is not None and _is_of_data(m, root) else NOTHING
     for atom in m.alternatives(root):
         for learn in LEARN:
             learn(m, atom, site)

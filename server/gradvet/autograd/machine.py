@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property, reduce
-from typing import Any
+from typing import Any, NamedTuple
 
 from gradvet.autograd.events import Event
 from gradvet.autograd.memory.domain import GRAD, Origin, Tensor, join_tensors
@@ -145,6 +145,13 @@ class Hooks:
         self.ran: dict[int, int] = {}
         self.count = 0
         self.on_tensors = self.firing = False
+
+
+class Moment(NamedTuple):
+    """A point of a run: the mark of the store, and the number than which all that is made later has a higher one."""
+
+    mark: int
+    newest: int
 
 
 class CutInfo:
@@ -286,6 +293,17 @@ class Machine:
         """A fresh even number: addresses, scopes and contexts share one count."""
         self._next += 2
         return self._next
+
+    def moment(self) -> Moment:
+        """The present, for a look later at what has changed since."""
+        return Moment(self.store.mark(), self.number())
+
+    def changed_since(self, moment: Moment) -> Iterator[tuple[Any, Any]]:
+        """The cells, with what they hold now, that changed since a moment in objects that were there by then."""
+        for key, value in self.store.delta(moment.mark).items():
+            owner = key[0] if type(key) is tuple else key
+            if type(owner) is int and owner <= moment.newest:
+                yield key, value
 
     def context(self, call: ast.AST) -> int:
         """The context of a call from here."""

@@ -10,7 +10,7 @@ from gradvet.autograd.graph import backward, held_tensors
 from gradvet.autograd.knowledge.frameworks import Convention, convention_of
 from gradvet.autograd.library import custom_functions
 from gradvet.autograd.library.evidence import was_computed
-from gradvet.autograd.machine import MODE, Loop, Machine, OutOfSteps
+from gradvet.autograd.machine import MODE, Loop, Machine, Moment, OutOfSteps
 from gradvet.autograd.memory.domain import NO_GRAD
 from gradvet.autograd.memory.values import (
     NONE,
@@ -188,11 +188,10 @@ def _class(m: Machine, node: ast.ClassDef, later: frozenset[str]) -> None:
     left = [child for child in left if child.name != "__init__"]
     inner = _mentioned(m, list(left)) - {"forward"}
     left.sort(key=lambda child: child.name in inner)
-    seen, lasting = _noticed(m), m.store.mark()
-    before = m.number()
+    seen, before = _noticed(m), m.moment()
     ran = [child for child in left if not _was_run(m, child) and _method(m, info, child, instance, 1)]
     made = _noticed(m)
-    if made == seen or (made.steps == seen.steps and not _lasts(m, lasting, before)):
+    if made == seen or (made.steps == seen.steps and not _lasts(m, before)):
         return  # no graph was made or kept and no step, so none can pile up
     for child in ran:
         _method(m, info, child, instance, 2)
@@ -203,24 +202,22 @@ def _was_run(m: Machine, method: ast.FunctionDef | ast.AsyncFunctionDef) -> bool
     return method in (m.recorded if method.name == "forward" else m.reached)
 
 
-def _lasts(m: Machine, mark: int, before: int) -> bool:
-    """Whether what was there before holds something since the mark that may carry a graph, or is otherwise changed.
+def _lasts(m: Machine, before: Moment) -> bool:
+    """Whether what was there before holds something since then that may carry a graph, or is otherwise changed.
 
     That a part of something unknown was looked at for the first time changes nothing, nor do numbers and words.
     """
-    for key, value in m.store.delta(mark).items():
-        owner = key[0] if type(key) is tuple else key
-        if type(owner) is int and owner <= before and not all(_is_old(m, at, before) for at in atoms(value)):
-            return True
-    return False
+    return any(
+        not all(_is_old(m, at, before.newest) for at in atoms(value)) for _, value in m.changed_since(before)
+    )
 
 
-def _is_old(m: Machine, atom: Value, before: int) -> bool:
+def _is_old(m: Machine, atom: Value, newest: int) -> bool:
     """Whether an object was there before, or is a part of one of which nothing is known; numbers and words always are."""
     if type(atom) is Ref:
         content = m.cells.get(atom.address)
         parts = content.inputs if type(content) is Opaque else (None,)
-        return atom.address <= before or all(type(at) is Ref and at.address <= before for at in parts)
+        return atom.address <= newest or all(type(at) is Ref and at.address <= newest for at in parts)
     return atom is None or type(atom) in (Const, Text) or (type(atom) is Number and not atom.cuts)
 
 

@@ -22,9 +22,8 @@ _OF_MODULES = frozenset(
     {"parameters", "named_parameters", "state_dict", "load_state_dict", "train", "eval", "zero_grad"}
 )
 _SWITCHES = frozenset({"eval", "train"})
-_MENTIONED = re.compile(
-    rf"\.\s*(?:{'|'.join(sorted(_OF_GRADIENTS | _SWITCHES | {'step'}))})\s*(?:[;#)\\\r\n]|$)", re.MULTILINE
-)
+_NAMED = _OF_GRADIENTS | _SWITCHES | {"step"}
+_MENTIONED = re.compile(rf"\.\s*(?:{'|'.join(sorted(_NAMED))})\s*(?:[;#)\\\r\n]|$)", re.MULTILINE)
 """One of the names with nothing behind it that calls it: most files have none, and need no closer look."""
 _PROBES = frozenset({"AttributeError", "Exception"})
 
@@ -36,9 +35,11 @@ def named_only(module: Module, skipped: set[ast.AST]) -> Iterator[NotCalled]:
     found = [
         node.value
         for node in walk(module.tree)
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Attribute) and node.value not in skipped
+        if isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Attribute)
+        and node.value.attr in _NAMED
+        and node.value not in skipped
     ]
-    found = [node for node in found if node.attr in _OF_GRADIENTS | _SWITCHES | {"step"}]
     if not found:
         return
     called, handed = _called(module.tree)

@@ -6,7 +6,7 @@ or what is done with the result is not enough: what `.data` is taken of has to s
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from gradvet.autograd.events import DataUse
 from gradvet.autograd.judging.above import ANY_FUNCTION, function_of
@@ -31,10 +31,11 @@ _LEAVES_ARRAYS = frozenset(
 """Methods of a tensor that a memoryview, the `.data` of an array, has not."""
 
 _MENTIONED = re.compile(r"\.\s*data\b")
+"""Most files have no `.data` at all, and need no closer look."""
 
 
-def open_data(module: Module, known: set[ast.AST]) -> Iterator[DataUse]:
-    """The reads that the run did not know; `known` are the expressions of which it did."""
+def open_data(module: Module, known: Callable[[ast.AST], bool]) -> Iterator[DataUse]:
+    """The reads that the run did not know; `known` tells the expressions of which it did."""
     if _MENTIONED.search(module.healed) is None:
         return
     parents = module.parents
@@ -46,7 +47,7 @@ def open_data(module: Module, known: set[ast.AST]) -> Iterator[DataUse]:
     shown: dict[ast.AST, set[str]] = {}
     packs = "pack" in module.source.text.lower()
     for node in found:
-        if node in known or node.value in known or _is_written(node, parents) or asks_what(parents.get(node)):
+        if known(node) or known(node.value) or _is_written(node, parents) or asks_what(parents.get(node)):
             continue
         function = function_of(node, parents, ANY_FUNCTION) or module.tree
         if function not in shown:

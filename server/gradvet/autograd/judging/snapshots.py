@@ -145,7 +145,7 @@ class SnapshotNotes:
 
     def compared(self, node: ast.AST, one: Value, other: Value) -> None:
         """Two values are compared, or their difference is taken: whether one is a snapshot of the other, and stale."""
-        if one == other and _differ(node) and self._has_changed(one):
+        if one == other and self._has_changed(one) and _differ(node):
             self.same.setdefault(node, self.machine.where())
             return
         for snapshot, against in ((one, other), (other, one)):

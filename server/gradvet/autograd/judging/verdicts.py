@@ -33,7 +33,8 @@ def conclude(m: Machine, judge: Judge, module: Module) -> None:
     _conclude(m, judge, module)
     unrecorded_forwards(m, module.parents)
     unused_terms(m, module.tree)
-    for event in open_data(module, {read.node for read in judge.data.values()} | m.states.keys()):
+    reads = {read.node for read in judge.data.values()}
+    for event in open_data(module, lambda node: node in reads or node in m.states):
         m.emit(event)
     function_forms(m)
     told_as_escapes(m)

@@ -6,7 +6,7 @@ from operator import or_
 
 from gradvet.autograd.events_mode import ModeEscaped
 from gradvet.autograd.graph import held_tensors
-from gradvet.autograd.machine import MODE, Machine
+from gradvet.autograd.machine import MODE, Machine, Moment
 from gradvet.autograd.memory.domain import GRAD, YES
 from gradvet.autograd.memory.values import Mode, Ref, Sequence, Value
 from gradvet.autograd.python.calls import LAMBDA_RAN, WAITING_MODE, Call, call_value
@@ -48,28 +48,24 @@ def in_thread(m: Machine, work: Value, call: Call) -> Value:
     before = m.mode
     m.store.set(MODE, GRAD)
     mode_nodes, m.mode_nodes = m.mode_nodes, []
-    mark, newest = m.store.mark(), m.number()
+    start = m.moment()
     value = call_value(m, work, call)
     m.mode_nodes = mode_nodes
     m.store.set(MODE, before)
     place = m.mode_place()
-    if not before & GRAD and place is not None and (records(m, value) or _keeps_graph(m, mark, newest)):
+    if not before & GRAD and place is not None and (records(m, value) or _keeps_graph(m, start)):
         m.emit(ModeEscaped(call.node, m.where(), "thread", place, work_node(call.node)))
     return value
 
 
-def _keeps_graph(m: Machine, mark: int, newest: int) -> bool:
-    """Whether an object that was there before holds, since the mark, what must have recorded a graph."""
-    for key, content in m.store.delta(mark).items():
-        owner = key[0] if type(key) is tuple else key
-        if type(owner) is not int or owner > newest or content is None:
-            continue
-        held = content if type(key) is tuple else Ref(key)
-        if any(
-            state.has_graph and max(state.nodes, default=0) > newest for _, state in held_tensors(m, held)
-        ):
-            return True
-    return False
+def _keeps_graph(m: Machine, start: Moment) -> bool:
+    """Whether an object that was there at the start holds what must have recorded a graph since."""
+    return any(
+        state.has_graph and max(state.nodes, default=0) > start.newest
+        for key, content in m.changed_since(start)
+        if content is not None
+        for _, state in held_tensors(m, content if type(key) is tuple else Ref(key))
+    )
 
 
 def records(m: Machine, value: Value) -> bool:

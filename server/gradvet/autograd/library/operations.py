@@ -191,8 +191,9 @@ def perform(
         chosen = op.form({p: argument_kind(m, v) for p, v in inputs.arguments.items()})
         given = chosen in op.forms.values()
         op = chosen if given else dropping(op, chosen, inputs.arguments.get("p"))
-    words = name or op.name.rpartition(".")[2]
-    if op.name.rpartition(".")[2] in COMPARES and m.judge is not None and len(inputs.arguments) > 1:
+    short = op.name.rpartition(".")[2]
+    words = name or short
+    if short in COMPARES and m.judge is not None and len(inputs.arguments) > 1:
         m.judge.snapshots.compared(site, *list(inputs.arguments.values())[:2])
     if _is_empty(m, inputs.arguments.get("tensors")):
         # Nothing cannot be put together: somebody whom nobody sees, such as a callback, has filled the list.

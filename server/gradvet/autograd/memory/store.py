@@ -54,7 +54,7 @@ class Store:
             del self.cells[key]
         else:
             self.cells[key] = value
-            if type(value) in SHARERS and (type(old) is not type(value) or _elsewhere(old, value)):
+            if type(value) in SHARERS and _moved(old, value):
                 self.sharing.note(key, value)
 
     def mark(self) -> int:
@@ -150,7 +150,7 @@ class Store:
                 del cells[key]
             else:
                 cells[key] = value
-                if type(value) in SHARERS and (type(old) is not type(value) or _elsewhere(old, value)):
+                if type(value) in SHARERS and _moved(old, value):
                     note(key, value)
 
     def union(self, values: Iterable[Any]) -> Any:
@@ -163,6 +163,8 @@ class Store:
         return joined
 
 
-def _elsewhere(old: Any, new: Any) -> bool:
-    """Whether what has storage lies, or is a view of something, elsewhere than before."""
-    return old.storage is not new.storage or getattr(old, "base", None) is not getattr(new, "base", None)
+def _moved(old: Any, new: Any) -> bool:
+    """Whether what has storage lies, or is a view of something, elsewhere than what was in its cell before."""
+    if type(old) is not type(new) or old.storage is not new.storage:
+        return True
+    return getattr(old, "base", None) is not getattr(new, "base", None)
