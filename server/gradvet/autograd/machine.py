@@ -56,7 +56,18 @@ class OutOfSteps(Exception):  # noqa: N818  not an error: a bound of the run was
 class Loop:
     """A loop that is being run: where its states are captured, and what was born in this pass."""
 
-    __slots__ = ("allocs", "base", "breaks", "context", "continues", "node", "number", "stores", "trains")
+    __slots__ = (
+        "allocs",
+        "base",
+        "breaks",
+        "context",
+        "continues",
+        "node",
+        "number",
+        "settled",
+        "stores",
+        "trains",
+    )
 
     def __init__(self, node: ast.AST | None, base: int) -> None:
         """Begin at a mark of the trail."""
@@ -67,6 +78,8 @@ class Loop:
         self.breaks: list[Delta] = []
         self.continues: list[Delta] = []
         self.stores: list[Any] = []
+        self.settled: dict[tuple[ast.AST, int], Delta] = {}
+        """What loops inside left of this one's state when one more pass changed nothing, by node and context."""
         self.trains = False
         self.context = 0
 

@@ -59,6 +59,16 @@ class Made(NamedTuple):
         return tuple(part for part in self.parts if part.asks)
 
 
+class Told(NamedTuple):
+    """An op as the machine told of it."""
+
+    name: str
+    site: ast.AST
+    calls: tuple[ast.AST, ...]
+    function: ast.AST
+    inputs: Inputs
+
+
 class Called(NamedTuple):
     """A call of a module: where, and to which leaves its result leads."""
 
@@ -92,7 +102,8 @@ class Flow:
     """What was made of what, as the machine told it."""
 
     machine: Machine
-    made: dict[int, Made] = field(default_factory=dict)
+    told: dict[int, list[Told]] = field(default_factory=dict)
+    known: dict[int, Made] = field(default_factory=dict)
     outputs: dict[int, Called] = field(default_factory=dict)
     read: set[int] = field(default_factory=set)
     owned: set[int] = field(default_factory=set)
@@ -105,19 +116,9 @@ class Flow:
     # -- told by the machine
 
     def computed(self, address: int, name: str, site: ast.AST, inputs: Inputs) -> None:
-        """An op was recorded."""
+        """An op was recorded. It is looked at when somebody asks: most results nobody asks for."""
         m = self.machine
-        parts = tuple(_part(operand.parameter, operand.state) for operand in inputs.operands)
-        constants = tuple(
-            value.value
-            for value in inputs.arguments.values()
-            if type(value) is Const and value.kind in ("int", "float")
-        )
-        others = len(inputs.arguments) > len({part.role for part in parts}) + len(constants)
-        bare = name.removesuffix("()")
-        made = Made(bare, site, m.where(), m.frames[-1].node, parts, constants, others)
-        before = self.made.get(address & ~1)
-        self.made[address & ~1] = made if before is None else _either(before, made)
+        self.told.setdefault(address & ~1, []).append(Told(name, site, m.where(), m.frames[-1].node, inputs))
 
     def changed(self, address: int, name: str, site: ast.AST, operands: tuple[Operand, ...]) -> None:
         """A change in place was recorded, of the first of these."""
@@ -177,6 +178,17 @@ class Flow:
 
     # -- asked by the judgements
 
+    def made(self, address: int) -> Made | None:
+        """How the result at an address was made, in one iteration or another."""
+        for told in self.told.pop(address & ~1, ()):
+            now, before = _made(told), self.known.get(address & ~1)
+            self.known[address & ~1] = now if before is None else _either(before, now)
+        return self.known.get(address & ~1)
+
+    def all_made(self, addresses: Iterable[int]) -> list[Made]:
+        """How the results at these addresses were made, as far as it is known."""
+        return [made for at in addresses if (made := self.made(at)) is not None]
+
     def walk(self, nodes: Iterable[int], through: frozenset[str], *, into: bool = False) -> Chain:
         """Go down through ops of these names; a module's output ends the way, unless it is gone `into`."""
         passed: dict[int, None] = {}
@@ -186,7 +198,7 @@ class Flow:
             node = stack.pop()
             if node in passed or node in ends:
                 continue
-            made = self.made.get(node)
+            made = self.made(node)
             if made is None or made.name not in through or (node in self.outputs and not into):
                 ends[node] = None
                 continue
@@ -204,6 +216,18 @@ class Flow:
             if state is not None and wanted and wanted <= {node & ~1 for node in state.nodes}:
                 return expression
         return None
+
+
+def _made(told: Told) -> Made:
+    inputs = told.inputs
+    parts = tuple(_part(operand.parameter, operand.state) for operand in inputs.operands)
+    constants = tuple(
+        value.value
+        for value in inputs.arguments.values()
+        if type(value) is Const and value.kind in ("int", "float")
+    )
+    others = len(inputs.arguments) > len({part.role for part in parts}) + len(constants)
+    return Made(told.name.removesuffix("()"), told.site, told.calls, told.function, parts, constants, others)
 
 
 def _part(role: str, state: Tensor) -> Part:

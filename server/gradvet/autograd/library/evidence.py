@@ -179,13 +179,13 @@ def _terms(m: Machine, ref: Ref, content: Opaque | Tensor) -> tuple[list[Value],
 
 def _beside_known(m: Machine, ref: Ref) -> bool:
     """Whether something that is known went into a tensor: what was only given beside it may well be a target."""
-    made = m.judge.flow.made.get(ref.address & ~1) if m.judge is not None else None
+    made = m.judge.flow.made(ref.address) if m.judge is not None else None
     return made is not None and bool(made.parts)
 
 
 def _operands(m: Machine, address: int, node: Node) -> list[Value]:
     """The tensors that went into a node, those together of which an operand may have been any."""
-    made = m.judge.flow.made.get(address & ~1) if m.judge is not None else None
+    made = m.judge.flow.made(address) if m.judge is not None else None
     left = set(node.inputs)
     found = []
     for part in made.parts if made is not None else ():

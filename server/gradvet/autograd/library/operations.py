@@ -122,8 +122,10 @@ _NUMPY_WORDS = {
 
 def _spoken(op: Op, word: str) -> str:
     """The name of a parameter that is given by numpy's name for it."""
+    other = _NUMPY_WORDS.get(word)
+    if other is None:
+        return word
     named = {name for names in op.params for name in names.lstrip("*").split("|")}
-    other = _NUMPY_WORDS.get(word, word)
     return other if word not in named and other in named else word
 
 
@@ -346,7 +348,14 @@ ON_UNKNOWN = "the result of an operator on something unknown"
 
 def argument_cuts(m: Machine, inputs: Inputs) -> frozenset[int]:
     """The cuts that plain numbers among the arguments carry, also where something unknown was added to them."""
-    return frozenset[int]().union(*(added_numbers(m, value) for value in inputs.arguments.values()))
+    cuts = NOTHING
+    for value in inputs.arguments.values():
+        kind = type(value)
+        if kind is Number:
+            cuts |= value.cuts
+        elif kind is not Const and (kind is not Ref or type(m.cells.get(value.address)) is Opaque):
+            cuts |= added_numbers(m, value)
+    return cuts
 
 
 def carried(op: Op, inputs: Inputs) -> tuple[int, list[Operand]]:
@@ -534,7 +543,7 @@ def computed(
         cuts -= m.judge.cut_notes.gathered  # the own tensor was put back among the copies
     _from_unknown(m, address, inputs)
     names: frozenset[str | None] = frozenset(fn) or frozenset({ANY_FN})
-    unrecorded.used(m, site, op, tuple((o.parameter, o.state) for o in inputs.operands))
+    unrecorded.used(m, site, op, inputs.operands)
     saved, keeps, higher = saved_by(m, address, places or {"0": address}, op, inputs, leaves)
     saved |= also_saved
     known = not inputs.unknown
@@ -547,6 +556,7 @@ def computed(
         assumes |= {m.expected[address]}
     if (
         op is not None
+        and op.no_backward
         and m.judge is not None
         and any(op.no_backward.get(o.parameter) == "always" for o in through)
     ):
