@@ -303,6 +303,8 @@ def _recursion(m: Machine, node: ast.AST, call: Call) -> bool:
     A number that is known and differs each time counts the calls: that goes down too.
     """
     running = [frame.call for frame in m.frames if frame.node is node and frame.call is not None]
+    if running and m.alone and _asks_the_same(m, running[-1], call):
+        return True
     if len(running) < MOST_IN_ITSELF:
         return False
     known = [given.args for given in (*running, call)]
@@ -315,6 +317,24 @@ def _recursion(m: Machine, node: ast.AST, call: Call) -> bool:
         for at, value in enumerate(call.args)
     )
     return not counted or len(running) >= MOST_COUNTED or m.runs.get(node, 0) > MOST_RUNS_COUNTED
+
+
+def _asks_the_same(m: Machine, before: Call, now: Call) -> bool:
+    """Whether a call tells no more than the one around it: what is not the same is as unknown as it was there."""
+    olds, news = before.all_values(), now.all_values()
+    return (
+        len(olds) == len(news)
+        and before.keywords.keys() == now.keywords.keys()
+        and all(
+            old == new or (_is_blank(m, old) and _is_blank(m, new))
+            for old, new in zip(olds, news, strict=True)
+        )
+    )
+
+
+def _is_blank(m: Machine, value: Value) -> bool:
+    """Whether nothing is known of a value."""
+    return type(value) is Unknown or type(m.cells.get(getattr(value, "address", -1))) is Opaque
 
 
 def _has_number(call: Call) -> bool:
