@@ -4,6 +4,7 @@ import ast
 from collections.abc import Callable, Iterable
 
 from gradvet.autograd.events import Backward, Cut
+from gradvet.autograd.knowledge.lookup import load
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import MAYBE, NO, NO_FN, NOTHING, YES, Node, Origin, Tensor
 from gradvet.autograd.memory.values import (
@@ -318,25 +319,30 @@ def _is_one_of_many(m: Machine, root: Tensor) -> bool:
 def held_tensors(m: Machine, value: Value, depth: int = 0) -> list[tuple[Ref, Tensor]]:
     """The tensors in a value: itself, or the elements of containers, or what an unknown call was given."""
     found: list[tuple[Ref, Tensor]] = []
+    _hold(m, value, depth, {}, found)
+    return found
+
+
+def _hold(
+    m: Machine, value: Value, depth: int, entered: dict[int, int], found: list[tuple[Ref, Tensor]]
+) -> None:
+    """Add the tensors in a value; containers that were entered before, no deeper than now, are not entered again."""
     if depth > MOST_DEEP:
-        return found
+        return
     for atom in atoms(value):
         if type(atom) is Tuple:
             for item in atom.items:
-                found += held_tensors(m, item, depth + 1)
+                _hold(m, item, depth + 1, entered, found)
             continue
         for ref in (atom,) if type(atom) is Ref else getattr(atom, "refs", ()):
             content = m.cells.get(ref.address)
-            match content:
-                case Tensor():
-                    found.append((ref, content))
-                case Instance():
-                    for item in _parts(m, ref, depth):
-                        found += held_tensors(m, item, depth + 2)
-                case _:
-                    for item in _parts(m, ref, depth):
-                        found += held_tensors(m, item, depth + 1)
-    return found
+            if type(content) is Tensor:
+                found.append((ref, content))
+            elif entered.get(ref.address, MOST_DEEP + 1) > depth:
+                entered[ref.address] = depth
+                inner = depth + 2 if type(content) is Instance else depth + 1
+                for item in _parts(m, ref, depth):
+                    _hold(m, item, inner, entered, found)
 
 
 def surely_asks(m: Machine, value: Value, depth: int = 0) -> bool:
@@ -429,7 +435,7 @@ def is_data(m: Machine, value: Value) -> bool:
     return all(type(content) is Opaque and content.reason.startswith(_DATA) for content in contents)
 
 
-def _is_of_data(m: Machine, value: Value, depth: int = 0) -> bool:
+def is_of_data(m: Machine, value: Value, depth: int = 0) -> bool:
     """Whether a tensor was computed of what was given and of constants alone: it requires grad only if data does."""
     state, address = m.tensor(value), m.only(value)
     node, unknown = m.cells.get(node_key(address)), m.cells.get(unknown_key(address))
@@ -438,9 +444,22 @@ def _is_of_data(m: Machine, value: Value, depth: int = 0) -> bool:
     return (
         depth <= MOST_TERMS
         and address in state.nodes
-        and all(is_data(m, part) for part in (unknown.items if type(unknown) is Tuple else ()))
-        and all(_is_of_data(m, Ref(at), depth + 1) for at in node.inputs)
+        and all(_is_made_of_data(m, part) for part in (unknown.items if type(unknown) is Tuple else ()))
+        and all(is_of_data(m, Ref(at), depth + 1) for at in node.inputs)
     )
+
+
+def _is_made_of_data(m: Machine, value: Value, depth: int = 0) -> bool:
+    """Whether something unknown was given, or is what a method of a tensor makes of what was given: `target.sum()`."""
+    if is_data(m, value):
+        return True
+    content = m.cells.get(getattr(value, "address", -1))
+    if type(content) is not Opaque or content.origin is None or depth > MOST_TERMS:
+        return False
+    match content.origin.node:
+        case ast.Call(func=ast.Attribute(attr=name)) if load().method(name) is not None:
+            return all(_is_made_of_data(m, part, depth + 1) for part in content.inputs if type(part) is Ref)
+    return False
 
 
 def is_weight(m: Machine, value: Value, depth: int = 0) -> bool:
@@ -525,7 +544,7 @@ def backward(
     inputs = None if inputs == NONE else inputs
     numbers, behind = m.nearest_cut(added_numbers(m, root)), unknown_behind(m, root)
     before = m.tensor(root)
-    constant = before.dead if before is not None and _is_of_data(m, root) else NOTHING
+    constant = before.dead if before is not None and is_of_data(m, root) else NOTHING
     for atom in m.alternatives(root):
         for learn in LEARN:
             learn(m, atom, site)

@@ -35,9 +35,9 @@ from gradvet.stopping import stop_if_asked
 
 MODE = "mode"
 MODE_SETTER = "mode setter"
-MOST_STEPS = 20_000  # of one part: the module's body, or what nothing reached and is run by itself
+MOST_STEPS = 12_000  # of one part: the module's body, or what nothing reached and is run by itself
 MOST_STEPS_FOR_A_LINE = 10  # on top of those, in all parts together: a long file has more to run
-MOST_STEPS_IN_ALL = 60_000
+MOST_STEPS_IN_ALL = 36_000
 MOST_WORK = 4_000_000
 _TOO_MUCH_WORK = f"the run was stopped after {MOST_WORK} changes"
 MOST_CALLS_DEEP = 24
@@ -461,6 +461,11 @@ class Machine:
         if address not in self.cells:
             self.store.set(address, content)
         return Ref(address)
+
+    def is_part(self, owner: int, tag: str, value: Value) -> bool:
+        """Whether a value is what `place_part` gave there: it was looked at, and nobody has put anything else there."""
+        part = self._addresses.get((owner & ~1, self._context_of.get(owner & ~1, 0), tag))
+        return part is not None and type(value) is Ref and value.address & ~1 == part
 
     # -- reading and writing objects
 

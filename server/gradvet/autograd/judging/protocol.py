@@ -91,7 +91,8 @@ class Clip(NamedTuple):
 class Clear(NamedTuple):
     """A place that clears these gradients, and perhaps those of `others`; `optimizer` is the one that is told to, or 0.
 
-    It is not `seen` to do so where an optimizer is handed to something that is not known.
+    It is not `seen` to do so where an optimizer is handed to something that is not known; `anything` may be what a
+    function clears that is not known itself.
     """
 
     number: int
@@ -99,6 +100,7 @@ class Clear(NamedTuple):
     others: frozenset[int]
     optimizer: int
     seen: bool = True
+    anything: bool = False
 
 
 @dataclass(slots=True)
@@ -209,6 +211,13 @@ class Protocol:
                 others.add(address)
         self.clears.append(Clear(number, frozenset(touched), frozenset(others), optimizer))
 
+    def overwritten(self, node: ast.AST, *, gone: bool) -> None:
+        """The gradient of something unknown is `gone`, or is set to something else, such as zeros."""
+        if gone:
+            self.clear((), node)
+        else:
+            self.clears.append(Clear(self._number(node), NOTHING, NOTHING, 0, anything=True))
+
     def _is_all_of(self, optimizer: int, leaves: frozenset[int]) -> bool:
         """Whether these leaves are all that the backwards have filled of an optimizer whose parameters are not known."""
         filled = [self.leaves_of.get(number, NOTHING) for number in self._of(optimizer).backwards]
@@ -224,7 +233,9 @@ class Protocol:
 
     def _perhaps_clears(self, clear: Clear, step: Step) -> bool:
         """Whether what a step uses may be the same as what is cleared, by another name."""
-        return any(at in clear.others and not self._are_two(at, clear.optimizer) for at in step.leaves)
+        return clear.anything or any(
+            at in clear.others and not self._are_two(at, clear.optimizer) for at in step.leaves
+        )
 
     def read(self, leaf: int, gradient: Value, node: ast.AST) -> None:
         """`leaf.grad` was read."""
@@ -294,7 +305,7 @@ class Protocol:
         m = self.machine
         func = node.func if isinstance(node, ast.Call) else None
         if _clears(func):
-            self.clear((), node)
+            self.clears.append(Clear(self._number(node), NOTHING, NOTHING, 0, anything=True))
             return
         gives_loss = m.address(node, "call") in m.expected
         for value in values:
@@ -570,9 +581,16 @@ class Protocol:
             return
         self.told |= {backward.node, site.node}
         repeated = any(loop.node is not None for loop in site.loops)
+        if not repeated and not step.manual and not self._together(numbers, step):
+            return  # whoever calls the one and the other may clear in between
         self.machine.emit(
             GradientNotCleared(backward.node, backward.calls, site.node, step.manual, repeated, step.known)
         )
+
+    def _together(self, backwards: list[int], step: Step) -> bool:
+        """Whether a step and one of these backwards are of one call from outside."""
+        loops = set(self.sites[step.number].loops)
+        return any(not loops.isdisjoint(self.sites[number].loops) for number in backwards)
 
     def _last_before(self, numbers: list[int], step: Site) -> tuple[ast.AST, tuple[ast.AST, ...]]:
         """Of some backwards the one nearest to a step: the last before it in the function from which both are reached."""

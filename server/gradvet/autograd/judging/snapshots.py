@@ -223,10 +223,12 @@ class SnapshotNotes:
             if site is None or site in told or _only_keys(read[0], parents):
                 continue
             step = self._step(address) or self.unseen.get(address)
-            if address in self.handed or (step is None and not _is_kept(site, read[0], loaded, parents)):
+            if address in self.handed:
                 continue
-            told.add(site)
             calls = m.calls_of.get(site, ())
+            if step is None and (calls[:1] == read[1][:1] or not _is_kept(site, read[0], loaded, parents)):
+                continue  # what happens between the two within one call was seen
+            told.add(site)
             m.emit(SnapshotAliased(site, calls, "state_dict", site, step, read[0], loaded is not None))
         for site, (address, node, calls) in self.equals.items():
             if not any(site in walk(one) for one in told):

@@ -14,7 +14,7 @@ from gradvet.autograd.judging.forwards import unrecorded_forwards
 from gradvet.autograd.judging.frozen import reference_models
 from gradvet.autograd.judging.function_forms import function_forms
 from gradvet.autograd.judging.intents import intents
-from gradvet.autograd.judging.judge import Judge, Kept, ModuleCall, holder_words
+from gradvet.autograd.judging.judge import DataRead, Judge, Kept, ModuleCall, holder_words
 from gradvet.autograd.judging.open_data import asks_what, open_data
 from gradvet.autograd.judging.unused_terms import unused_terms
 from gradvet.autograd.machine import CutInfo, Machine
@@ -346,8 +346,7 @@ def _data(m: Machine, judge: Judge, parents: Parents) -> None:
         subject = node.value if isinstance(node, ast.Attribute) else None
         if subject is None and isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute):
             subject = node.targets[0].value
-        computed = read.tensor.is_leaf == NO
-        activation = written and not read.of_grad and (computed or read.forward) and bool(read.mode & GRAD)
+        activation = written and not read.of_grad and _is_activation(m, read) and bool(read.mode & GRAD)
         statement = statement_of(read.write or node, parents)
         plain = (
             isinstance(statement, (ast.Assign, ast.AugAssign, ast.Expr))
@@ -373,6 +372,15 @@ def _data(m: Machine, judge: Judge, parents: Parents) -> None:
                 tuple(together[statement]),
             )
         )
+
+
+def _is_activation(m: Machine, read: DataRead) -> bool:
+    """Whether a gradient flows through what was read: it was computed, or a forward met it; no buffer, nothing new."""
+    if read.tensor.is_leaf == NO or not read.forward:
+        return read.tensor.is_leaf == NO
+    made = [m.calls_to(at)[: len(read.calls)] for at in read.tensor.storage]
+    new = bool(read.calls) and bool(made) and all(calls == read.calls for calls in made)
+    return read.tensor.requires_grad != NO and not (new and read.tensor.parameter == YES)
 
 
 def _aliases(m: Machine, judge: Judge, parents: Parents) -> None:

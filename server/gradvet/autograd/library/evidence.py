@@ -173,14 +173,25 @@ def _terms(m: Machine, ref: Ref, content: Opaque | Tensor) -> tuple[list[Value],
     if node.name in _WEIGHTED:
         return _weighted(m, parts), True
     # If the only one did not require grad, neither would what was made of it.
-    only = parts if len(parts) == 1 and not (_beside_known(m, ref) and is_data(m, parts[0])) else []
+    only = parts if len(parts) == 1 and not _need_not(m, ref, parts[0]) else []
     return only, node.name.removesuffix("()") in _SAME
 
 
-def _beside_known(m: Machine, ref: Ref) -> bool:
-    """Whether something that is known went into a tensor: what was only given beside it may well be a target."""
+def _need_not(m: Machine, ref: Ref, part: Value) -> bool:
+    """Whether something need not require grad for a tensor that was made with it to do so.
+
+    A module's parameters may ask for it; and what was only given beside something that is known may well be a target.
+    """
     made = m.judge.flow.made(ref.address) if m.judge is not None else None
-    return made is not None and bool(made.parts)
+    if made is None or not made.parts:
+        return False
+    given = _refs(part)
+    own = {at for one in given for at in getattr(m.cells.get(one.address), "nodes", ())} | {
+        one.address for one in given
+    }
+    return is_data(m, part) or any(
+        other.leaves and not (other.leaves | other.nodes) & own for other in made.parts
+    )
 
 
 def _operands(m: Machine, address: int, node: Node) -> list[Value]:
@@ -287,7 +298,7 @@ def handed_to_backward(m: Machine, holder: Value, given: Value) -> bool:
     made = m.cells.get(getattr(holder, "address", -1))
     if m.tensors(given) or (was_computed(made) and not _is_an_object(made)):
         return False
-    return _may_be_loss(m, given)
+    return may_be_loss(m, given)
 
 
 def runs_backward(m: Machine, name: str, args: tuple[Value, ...]) -> bool:
@@ -306,10 +317,10 @@ def runs_backward(m: Machine, name: str, args: tuple[Value, ...]) -> bool:
 
 def is_loss(m: Machine, value: Value) -> bool:
     """Whether something unknown may be a loss that is handed to a function that runs its backward."""
-    return type(value) is not Number and _may_be_loss(m, value)
+    return type(value) is not Number and may_be_loss(m, value)
 
 
-def _may_be_loss(m: Machine, value: Value) -> bool:
+def may_be_loss(m: Machine, value: Value) -> bool:
     """Whether something unknown was computed, whichever of its alternatives it is."""
     found = _refs(value)
     return bool(found) and all(was_computed(m.cells.get(ref.address)) for ref in found)

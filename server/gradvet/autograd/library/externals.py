@@ -188,13 +188,15 @@ def _with_flags(m: Machine, value: Value, call: Call) -> Value:
 
 
 def _initialised(m: Machine, name: str, call: Call) -> Value:
-    """torch.nn.init: changes its tensor in place with grad mode off; `calculate_gain` gives a number."""
+    """torch.nn.init: changes its tensor in place with grad mode off; what it calculates are numbers."""
     short = name.rpartition(".")[2]
     target = call.argument(0, "tensor")
     if short == "_calculate_fan_in_and_fan_out":
         return Tuple((Number("int"), Number("int")))
+    if "calculate" in short:
+        return Number("float")
     if not short.endswith("_") or target is None:
-        return Number("float") if short == "calculate_gain" else NONE if target is None else target
+        return NONE if target is None else target
     state = m.tensor(target)
     if state is not None and state.alias is not None and state.alias.kind == "data":
         return target  # through `.data` no version counter sees it; that it was read so is told already

@@ -21,7 +21,7 @@ from gradvet.autograd.library.operations import (
 )
 from gradvet.autograd.library.tensors import set_requires_grad
 from gradvet.autograd.machine import Machine
-from gradvet.autograd.memory.domain import FLOAT, NO, NOTHING, YES, Alias, Origin, Tensor
+from gradvet.autograd.memory.domain import FLOAT, MAYBE, NO, NOTHING, YES, Alias, Origin, Tensor
 from gradvet.autograd.memory.values import (
     FALSE,
     NONE,
@@ -490,11 +490,12 @@ def opaque_forward(m: Machine, ref: Ref, trains: list[Operand], call: Call) -> V
     truth = NO
     for operand in through:
         truth = YES if YES in (operand.state.requires_grad, truth) else truth | operand.state.requires_grad
-    if not through:
-        truth = NO
+    unknown = tuple(value for value in call.all_values() if _is_unknown(m, value))
+    if truth == NO and (unknown or not trains or _holds_unknown(m, ref)):
+        truth = MAYBE  # what is not seen of the module may train
     address = m.address(site, "module result")
     func = site.func if isinstance(site, ast.Call) else site
-    given = Inputs({}, tuple(operands), ())
+    given = Inputs({}, tuple(operands), unknown)
     state = computed(
         m,
         site,
@@ -509,6 +510,21 @@ def opaque_forward(m: Machine, ref: Ref, trains: list[Operand], call: Call) -> V
     )
     m.place(address, state._replace(loose=True))
     return Ref(address)
+
+
+def _is_unknown(m: Machine, value: Value) -> bool:
+    return type(value) is Unknown or type(m.cells.get(getattr(value, "address", -1))) is Opaque
+
+
+def _holds_unknown(m: Machine, ref: Ref) -> bool:
+    """Whether a module, or one in it, has an attribute of which nothing is known: it may be a module that trains."""
+    return any(
+        any(
+            _is_unknown(m, m.cells.get((inner.address, name)))
+            for name in m.attributes.get(inner.address & ~1, ())
+        )
+        for _, inner in members(m, ref).modules
+    )
 
 
 def call_module(m: Machine, ref: Ref, content: Instance, call: Call) -> Value:

@@ -95,10 +95,8 @@ def call_method(m: Machine, method: Method, call: Call) -> Value:
         entered = contexts.stack_method(m, name, call)
         if entered is not None:
             return entered
-    elif kind is Union and name == "backward" and not call.args:
-        options = {word: call.keywords.get(f"{word}_graph") for word in ("retain", "create")}
-        backward(m, call.node, receiver, **options, how="backward()")
-        return NONE
+    elif kind is Union and name == "backward":
+        return _backward_of_unknown(m, receiver, call)
     elif kind is Union or kind is Each:
         return _each(m, receiver, name, method.node, call)
     elif kind in (Text, Const):
@@ -136,6 +134,21 @@ def _each(m: Machine, receiver: Value, name: str, node: ast.AST, call: Call) -> 
         with m.numbered(call.node, number), m.one_of(able if type(receiver) is Union else ()):
             found.append(call_method(m, Method(atom, name, node), call))
     return join_all(found) if found else unknown_call(m, call, f"the result of `{name}`")
+
+
+def _backward_of_unknown(m: Machine, receiver: Value, call: Call) -> Value:
+    """`loss.backward()` of whatever that is; or `engine.backward(loss)`, once, whichever engine it is."""
+    root, options = receiver, {word: call.keywords.get(f"{word}_graph") for word in ("retain", "create")}
+    if call.args and call.args[0] != NONE:
+        holders = m.alternatives(receiver)
+        if any(evidence.handed_to_backward(m, atom, call.args[0]) for atom in holders):
+            root = call.args[0]  # accelerator.backward(loss), fabric.backward(loss)
+        elif not any(evidence.may_be_loss(m, atom) or m.tensor(atom) is not None for atom in holders):
+            return unknown_call(
+                m, call, "the result of `backward`"
+            )  # of an engine, or of a loss that is an argument
+    backward(m, call.node, root, **options, how="backward()")
+    return NONE
 
 
 def _tuple_method(m: Machine, receiver: Tuple, name: str, call: Call) -> Value:
@@ -351,26 +364,7 @@ def _opaque(m: Machine, ref: Ref, content: Opaque, name: str, call: Call) -> Val
         m.write_cell(ref, "saved_tensors", Tuple(call.args))
         return NONE
     if name == "backward":
-        if call.args and evidence.handed_to_backward(m, ref, call.args[0]):
-            # accelerator.backward(loss), fabric.backward(loss), engine.backward(loss)
-            backward(
-                m,
-                call.node,
-                call.args[0],
-                retain=call.keywords.get("retain_graph"),
-                create=call.keywords.get("create_graph"),
-                how="backward()",
-            )
-            return NONE
-        backward(
-            m,
-            call.node,
-            ref,
-            retain=call.keywords.get("retain_graph"),
-            create=call.keywords.get("create_graph"),
-            how="backward()",
-        )
-        return NONE
+        return _backward_of_unknown(m, ref, call)
     if evidence.runs_backward(m, name, call.args):
         backward(
             m, call.node, call.args[0], retain=call.keywords.get("retain_graph"), create=None, how=f"{name}()"

@@ -8,6 +8,7 @@ from gradvet.autograd.graph import (
     added_numbers,
     held_tensors,
     is_data,
+    is_of_data,
     is_weight,
     node_key,
     surely_asks,
@@ -98,7 +99,7 @@ def bind(m: Machine, site: ast.AST, op: Op, args: tuple[Value, ...], keywords: d
             forgotten.used(m, value, site)
         held = operands_of(m, name, value)
         operands += held
-        if not held or (kind is Union and m.tensor(value) is None):
+        if not held or m.tensor(value) is None:
             found = [
                 atom
                 for atom in _leaves_of(m, value)
@@ -600,11 +601,12 @@ def _from_unknown(m: Machine, address: int, inputs: Inputs) -> None:
 
 def _dead(m: Machine, words: str, inputs: Inputs) -> frozenset[int]:
     """The cuts of terms that are only added: whatever their weight, they change a loss and no gradient."""
-    asking = [o.state for o in inputs.operands if o.state.requires_grad & YES]
+    asking = [o for o in inputs.operands if o.state.requires_grad & YES]
     if (
         (inputs.unknown or asking)
-        and all(s.requires_grad == MAYBE and s.dead for s in asking)
+        and all(o.state.requires_grad == MAYBE and o.state.dead for o in asking)
         and all(is_data(m, value) for value in inputs.unknown)
+        and all(is_of_data(m, o.value) for o in asking)
     ):
         # Whatever is computed of constants and of data is a constant; that it may require grad is for the data's sake.
         behind = frozenset[int]().union(*(o.state.cuts for o in inputs.operands))

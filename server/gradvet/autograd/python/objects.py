@@ -234,8 +234,8 @@ def _instance_attribute(
 def set_attribute(m: Machine, value: Value, name: str, new: Value, node: ast.AST) -> None:
     """`value.name = new`."""
     kind = type(value)
-    if name == "grad" and new == NONE and m.judge is not None and not m.tensors(value):
-        m.judge.protocol.clear((), node)
+    if name == "grad" and m.judge is not None and not m.tensors(value):
+        m.judge.protocol.overwritten(node, gone=new == NONE)
     if kind is Ref:
         content = m.cells.get(value.address)
         if type(content) is Tensor:
