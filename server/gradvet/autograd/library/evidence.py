@@ -20,6 +20,7 @@ from gradvet.autograd.graph import (
 from gradvet.autograd.machine import EXPECT, Machine
 from gradvet.autograd.memory.domain import FLOAT, GRAD, NO, NOTHING, YES, Node, Origin, Tensor
 from gradvet.autograd.memory.values import Number, Opaque, Ref, Tuple, Value, atoms, join_all
+from gradvet.autograd.python.calls import Call
 
 ROOT = "it requires grad, since `backward()` is called on it"
 TERM = "it requires grad, as a term of a loss on which `backward()` is called"
@@ -301,17 +302,17 @@ def handed_to_backward(m: Machine, holder: Value, given: Value) -> bool:
     return may_be_loss(m, given)
 
 
-def runs_backward(m: Machine, name: str, args: tuple[Value, ...]) -> bool:
+def runs_backward(m: Machine, name: str, call: Call) -> bool:
     """Whether a function of this name, of which nothing else is known, runs a backward from what it is given first.
 
     `backward` and Lightning's `manual_backward` do; of others, such as `scaled_backward`, it is taken only where
-    that is possible: `batch_norm_backward(grad_output)` computes a backward by hand.
+    that is possible: `batch_norm_backward(grad_output)` computes a backward by hand, as does what gives a result.
     """
-    if "backward" not in name or not args:
+    if "backward" not in name or not call.args or call.node not in m.lone:
         return False
-    given = held_tensors(m, args[0])
+    given = held_tensors(m, call.args[0])
     if not given:
-        return is_loss(m, args[0])
+        return is_loss(m, call.args[0])
     return name in ("backward", "manual_backward") or all(state.requires_grad != NO for _, state in given)
 
 

@@ -110,7 +110,7 @@ def call_external(m: Machine, name: str, call: Call) -> Value:
         return _math(m, name, call)
     elif any(name.startswith(maker) for maker in MODULE_MAKERS):
         return _made_elsewhere(m, name, call)
-    if not name.startswith("torch.") and runs_backward(m, name.rpartition(".")[2], call.args):
+    if not name.startswith("torch.") and runs_backward(m, name.rpartition(".")[2], call):
         backward(m, call.node, call.args[0], retain=None, create=None, how=f"{name}()")
         return NONE
     return unknown_call(m, call, f"the result of `{name.rpartition('.')[2]}`, which is not in this file")

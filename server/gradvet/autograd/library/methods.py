@@ -365,7 +365,7 @@ def _opaque(m: Machine, ref: Ref, content: Opaque, name: str, call: Call) -> Val
         return NONE
     if name == "backward":
         return _backward_of_unknown(m, ref, call)
-    if evidence.runs_backward(m, name, call.args):
+    if evidence.runs_backward(m, name, call):
         backward(
             m, call.node, call.args[0], retain=call.keywords.get("retain_graph"), create=None, how=f"{name}()"
         )
@@ -523,7 +523,7 @@ def _instance(m: Machine, ref: Ref, content: Instance, name: str, call: Call) ->
         "collections.deque",
     }:
         return _as_builtin(m, ref, info.external, name, call)
-    if evidence.runs_backward(m, name, call.args):
+    if evidence.runs_backward(m, name, call):
         retain = call.keywords.get("retain_graph")
         backward(m, call.node, call.args[0], retain=retain, create=None, how=f"{name}()")
         return NONE
