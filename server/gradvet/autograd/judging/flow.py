@@ -70,13 +70,14 @@ class Told(NamedTuple):
 
 
 class Called(NamedTuple):
-    """A call of a module: where, and to which leaves its result leads."""
+    """A call of a module: where, to which leaves its result leads, and the module."""
 
     site: ast.AST
     calls: tuple[ast.AST, ...]
     function: ast.AST
     nodes: Nodes
     leaves: frozenset[int]
+    module: Ref
 
 
 class Chain(NamedTuple):
@@ -131,7 +132,7 @@ class Flow:
         for _, state in held_tensors(m, result):
             if state.requires_grad & YES and state.nodes:
                 nodes = frozenset(at & ~1 for at in state.nodes)
-                call = Called(site, m.where(), m.frames[-1].node, nodes, state.leaves)
+                call = Called(site, m.where(), m.frames[-1].node, nodes, state.leaves, ref)
                 self.calls[site, m.where()] = call
                 self.outputs.update(dict.fromkeys(nodes, call))
 

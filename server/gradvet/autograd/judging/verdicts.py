@@ -69,13 +69,20 @@ def _needed(judge: Judge, kept: Kept) -> bool:
     return False
 
 
+def _as_in_each_pass(kept: Kept) -> tuple[ast.AST, tuple[ast.AST, ...], str, frozenset[int]]:
+    """What the passes of one loop have in common when they keep the same thing."""
+    return kept.place.site, kept.place.calls, kept.how, kept.nodes
+
+
 def _retained(m: Machine, judge: Judge, parents: Parents, unused: set[int]) -> None:
     reads = _attribute_reads(m, parents) if any(kept.how == "kept" for kept in judge.kept) else {}
     piled = {site for kept in judge.kept if kept.how != "returned" for site in _made_at(m, kept)}
+    # What one pass of a loop kept and the next needed, the pass after the last one would have needed too.
+    needed = {_as_in_each_pass(kept) for kept in judge.kept if _needed(judge, kept)}
     for kept in judge.kept:
         if kept.how == "returned" and not piled.isdisjoint(_made_at(m, kept)):
             continue  # where it piles up is the place to speak of
-        if kept.freed != YES and (m.cut_short or _needed(judge, kept)):
+        if kept.freed != YES and (m.cut_short or _as_in_each_pass(kept) in needed):
             continue
         if unused and any(at & ~1 in unused or at in unused for at in reachable(m, _both_ages(kept.nodes))):
             continue  # its cause is told already: the forward itself should not have recorded
@@ -380,7 +387,7 @@ def _is_activation(m: Machine, read: DataRead) -> bool:
         return read.tensor.is_leaf == NO
     made = [m.calls_to(at)[: len(read.calls)] for at in read.tensor.storage]
     new = bool(read.calls) and bool(made) and all(calls == read.calls for calls in made)
-    return read.tensor.requires_grad != NO and not (new and read.tensor.parameter == YES)
+    return read.tensor.requires_grad == YES and not (new and read.tensor.parameter == YES)
 
 
 def _aliases(m: Machine, judge: Judge, parents: Parents) -> None:
