@@ -185,14 +185,39 @@ def _attribute_reads(m: Machine, parents: Parents) -> dict[str, bool]:
     for node, holder in parents.items():
         if not isinstance(node, ast.Attribute) or not isinstance(node.ctx, ast.Load):
             continue
-        parent = parents.get(holder, holder) if isinstance(holder, ast.Attribute) else holder
-        state = m.states.get(parent)
-        held = m.states.get(node)
-        if held is None and state is None:
+        if m.states.get(node) is None and m.states.get(_above(holder, parents)) is None:
             continue
-        graph = not (state is not None and not state.requires_grad & YES) and not _leaves_torch(parent)
-        found[node.attr] = found.get(node.attr, True) and not graph
+        found[node.attr] = found.get(node.attr, True) and not _goes_on(m, node, parents)
     return found
+
+
+def _goes_on(m: Machine, node: ast.AST, parents: Parents) -> bool:
+    """Whether what is read goes on with its graph, through whatever methods are called on it."""
+    while True:
+        above = _above(parents[node], parents)
+        state = m.states.get(above)
+        if (state is not None and not state.requires_grad & YES) or _leaves_torch(above):
+            return False
+        if not _is_chained(node, above):
+            return True
+        node = above
+
+
+def _above(holder: ast.AST, parents: Parents) -> ast.AST:
+    """What an expression that this holds stands in; of `x` in `x.mean()` the call."""
+    return parents.get(holder, holder) if isinstance(holder, ast.Attribute) else holder
+
+
+def _is_chained(node: ast.AST, above: ast.AST) -> bool:
+    """Whether an expression is what a method is called on, or of what a part is taken."""
+    match above:
+        case (
+            ast.Call(func=ast.Attribute(value=value))
+            | ast.Subscript(value=value)
+            | ast.Attribute(value=value)
+        ):
+            return value is node
+    return False
 
 
 def _unused(m: Machine, judge: Judge, parents: Parents) -> set[int]:
