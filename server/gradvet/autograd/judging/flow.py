@@ -113,6 +113,8 @@ class Flow:
     backwards: list[Run] = field(default_factory=list)
     calls: dict[tuple[ast.AST, tuple[ast.AST, ...]], Called] = field(default_factory=dict)
     followers: dict[int, ast.AST] = field(default_factory=dict)
+    averages: set[int] = field(default_factory=set)
+    """Followers that keep a part of what they were: nobody sets a network so that is to be trained from there."""
 
     # -- told by the machine
 
@@ -147,16 +149,21 @@ class Flow:
             if sources - {leaf}:
                 self.followers[leaf & ~1] = site
 
-    def edited(self, site: ast.AST, state: Tensor, operands: Iterable[Tensor]) -> None:
-        """A tensor was changed in place: a leaf that is given the values of other leaves follows them."""
+    def edited(self, site: ast.AST, state: Tensor, operands: Iterable[Tensor], *, whole: bool) -> None:
+        """A tensor was changed in place: a leaf that is given the values of other leaves follows them.
+
+        `whole` when nothing of what it was stays, but for what the operands bring back of it.
+        """
         cells = self.machine.cells
-        leaves = [at for at in state.storage if type(cells.get(at)) is Tensor and cells[at].parameter & YES]
+        leaves = {at for at in state.storage if type(cells.get(at)) is Tensor and cells[at].parameter & YES}
         if not leaves:
             return
         sources = frozenset[int]()
         for operand in operands:
             sources |= operand.leaves.union(*(self.machine.cuts[cut].leaves for cut in operand.cuts))
         self.follows(leaves, sources, site)
+        if sources - leaves and not (whole and sources.isdisjoint(leaves)):
+            self.averages |= {leaf & ~1 for leaf in leaves} & self.followers.keys()
 
     def owns(self, optimizer: Optimizer) -> None:
         """An optimizer was made."""

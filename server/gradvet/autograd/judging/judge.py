@@ -329,7 +329,7 @@ class Judge:
     def written(self, site: ast.AST, state: Tensor, operands: list[Tensor], words: str) -> None:
         """A tensor was changed in place, from these."""
         unrecorded.edited(self.machine, site, state, target_of(site))
-        self.flow.edited(site, state, operands)
+        self.flow.edited(site, state, operands, whole=words in ("copy_()", "[...] ="))
         self.protocol.edited(site, state, words)
 
     def called_under(self, place: ast.AST | None, ref: Ref, site: ast.AST) -> None:
@@ -455,7 +455,7 @@ class Judge:
             of_grad = any(address in m.grads for address in _addresses(value))
             self.data[key] = DataRead(node, m.where(), state, of_grad=of_grad, forward=_only_computes(m))
 
-    def data_assigned(self, node: ast.AST, value: Value, state: Tensor) -> None:
+    def data_assigned(self, node: ast.AST, value: Value, state: Tensor, new: Tensor | None) -> None:
         """`.data = …`."""
         m = self.machine
         of_grad = any(address in m.grads for address in _addresses(value))
@@ -465,6 +465,8 @@ class Judge:
         self.data[(node, m.where())] = read
         self._spoil(read, state)
         self.protocol.edited(node, state, ".data =")
+        if new is not None:
+            self.flow.edited(node, state, [new], whole=True)
 
     def escaped(self, value: Value) -> None:
         """A value was handed to a caller that is not in this file: it may run a backward over it."""

@@ -281,8 +281,10 @@ class Targets:
 
         def only_follows(call: Called) -> bool:
             leaves = {leaf & ~1 for leaf in call.leaves}
-            apart = stepped.isdisjoint(leaves) and leaves.isdisjoint(self.flow.read)
-            return bool(leaves) and apart and leaves <= follows.keys()
+            if not leaves or not leaves <= follows.keys():
+                return False
+            averaged = leaves <= self.flow.averages and any(map(_TEACHES.search, _names(call.site)))
+            return (averaged or stepped.isdisjoint(leaves)) and leaves.isdisjoint(self.flow.read)
 
         for call in calls.values():
             if not only_follows(call):

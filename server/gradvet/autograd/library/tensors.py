@@ -199,10 +199,9 @@ def set_attribute(m: Machine, value: Value, name: str, new: Value, node: ast.AST
     if name == "requires_grad":
         set_requires_grad(m, value, new, node)
     elif name == "data":
-        state = m.tensor(value)
+        state, source = m.tensor(value), m.tensor(new)
         if state is not None and m.judge is not None:
-            m.judge.data_assigned(node, value, state)
-        source = m.tensor(new)
+            m.judge.data_assigned(node, value, state, source)
         if source is not None:
             m.update(value, partial(_with_data, source=source))
     elif name == "grad":
