@@ -198,6 +198,8 @@ def perform(
     words = name or short
     if short in COMPARES and m.judge is not None and len(inputs.arguments) > 1:
         m.judge.snapshots.compared(site, *list(inputs.arguments.values())[:2])
+    if short == "copy_" and m.judge is not None and len(inputs.arguments) > 1:
+        m.judge.snapshots.restored(site, *list(inputs.arguments.values())[:2])
     if _is_empty(m, inputs.arguments.get("tensors")):
         # Nothing cannot be put together: somebody whom nobody sees, such as a callback, has filled the list.
         return m.unknown(site, f"the result of `{words}`", (inputs.arguments["tensors"],), f"{tag}result")

@@ -202,6 +202,7 @@ def set_attribute(m: Machine, value: Value, name: str, new: Value, node: ast.AST
         state, source = m.tensor(value), m.tensor(new)
         if state is not None and m.judge is not None:
             m.judge.data_assigned(node, value, state, source)
+            m.judge.snapshots.restored(node, value, new)
         if source is not None:
             m.update(value, partial(_with_data, source=source))
     elif name == "grad":

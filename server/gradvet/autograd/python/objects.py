@@ -570,12 +570,21 @@ def element_of(m: Machine, value: Value, node: ast.AST) -> Value:
         if m.tensor(value) is not None:
             return tensors.row(m, value, node)
         parts = value.atoms if kind is Union else value.refs
+        # Of an empty list no element is met, and who iterates over None goes no further.
+        parts = [atom for atom in parts if not _has_no_element(m, atom)] or parts
         return join_all([element_of(m, atom, node) for atom in parts])
     if kind is Number and value.kind == NESTED:
         return value
     if kind is Text or kind is Const:
         return Text()
     return Unknown("an element of something unknown")
+
+
+def _has_no_element(m: Machine, value: Value) -> bool:
+    if type(value) is Tuple:
+        return not value.items
+    content = m.cells.get(getattr(value, "address", -1))
+    return value == NONE or (type(content) is Sequence and content.element is None)
 
 
 def _iterate_instance(m: Machine, ref: Value, owner: int, node: ast.AST) -> Value:
