@@ -289,7 +289,7 @@ def free(
     sure = surely_reached(m, found, root) if certain else []
     if m.judge is not None:
         m.judge.walks.passed(site, root, found, sure, keeps=keep)
-        m.judge.consumed(found)
+        m.judge.consumed(found, sure)
         for address, node in found.items():
             spoiled = m.cells.get(spoiled_key(address))
             if spoiled is not None:

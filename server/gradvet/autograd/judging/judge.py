@@ -1,7 +1,7 @@
 """Judgements that need more than one moment of the run: what was kept, consumed, reached, edited."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -158,6 +158,7 @@ class Judge:
     data: dict[tuple[ast.AST, tuple[ast.AST, ...]], DataRead] = field(default_factory=dict)
     optimizers: list[tuple[Ref, Optimizer, ast.AST]] = field(default_factory=list)
     used_nodes: dict[int, int] = field(default_factory=dict)
+    surely_used: set[int] = field(default_factory=set)
     reached_leaves: set[int] = field(default_factory=set)
     escaped_nodes: set[int] = field(default_factory=set)
     roots: set[int] = field(default_factory=set)
@@ -301,11 +302,12 @@ class Judge:
             if self._freed(state.nodes) == YES:
                 self._keep(state, Place(part, self.machine.where(), part), "", None, "returned")
 
-    def consumed(self, nodes: dict[int, Node]) -> None:
-        """A backward visited these nodes."""
+    def consumed(self, nodes: dict[int, Node], sure: Iterable[int]) -> None:
+        """A backward visited these nodes, and some of them whatever path the program took."""
         self.order += 1
         for address in nodes:
             self.used_nodes[address] = self.order
+        self.surely_used.update(sure)
         for loop in self.machine.loops:
             loop.trains = True
 

@@ -78,11 +78,15 @@ def _retained(m: Machine, judge: Judge, parents: Parents, unused: set[int]) -> N
     reads = _attribute_reads(m, parents) if any(kept.how == "kept" for kept in judge.kept) else {}
     piled = {site for kept in judge.kept if kept.how != "returned" for site in _made_at(m, kept)}
     # What one pass of a loop kept and the next needed, the pass after the last one would have needed too.
-    needed = {_as_in_each_pass(kept) for kept in judge.kept if _needed(judge, kept)}
+    needed = {
+        _as_in_each_pass(kept)
+        for kept in judge.kept
+        if any(at | 1 in judge.surely_used for at in kept.nodes) and _needed(judge, kept)
+    }
     for kept in judge.kept:
         if kept.how == "returned" and not piled.isdisjoint(_made_at(m, kept)):
             continue  # where it piles up is the place to speak of
-        if kept.freed != YES and (m.cut_short or _as_in_each_pass(kept) in needed):
+        if kept.freed != YES and (m.cut_short or _needed(judge, kept) or _as_in_each_pass(kept) in needed):
             continue
         if unused and any(at & ~1 in unused or at in unused for at in reachable(m, _both_ages(kept.nodes))):
             continue  # its cause is told already: the forward itself should not have recorded

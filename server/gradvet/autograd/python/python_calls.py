@@ -278,7 +278,8 @@ def _sum(m: Machine, name: str, call: Call) -> Value:
     if not call.args:
         return NONE
     start = call.argument(1, "start") or const(0)
-    if type(call.args[0]) is Union and m.tensor(call.args[0]) is None:
+    several = type(call.args[0]) is Union and m.tensor(call.args[0]) is None
+    if several and not _of_one_making(element_of(m, call.args[0], call.node)):
         sums = []
         for number, atom in enumerate(call.args[0].atoms):
             with m.numbered(call.node, number):
@@ -286,17 +287,28 @@ def _sum(m: Machine, name: str, call: Call) -> Value:
         return join_all(sums)
     items = items_of(m, call.args[0])
     total = start
-    if items is not None and len(items) <= MOST_ITEMS:
+    if not several and items is not None and len(items) <= MOST_ITEMS:
         for number, item in enumerate(items):
             with m.numbered(call.node, number):
                 total = binary(m, call.node, ast.Add(), total, item)
         return total
     element = element_of(m, call.args[0], call.node)
-    once = binary(m, call.node, ast.Add(), start, element)
+    grown = _of_one_making(element)
+    once = binary(m, call.node, ast.Add(), start, grown[0] if grown else element)
+    for number, other in enumerate(grown[1:], 1):
+        with m.numbered(call.node, number):
+            once = binary(m, call.node, ast.Add(), once, other)
     if m.tensor(once) is not None:
         return once
     with m.numbered(call.node, 1):
         return binary(m, call.node, ast.Add(), once, element)
+
+
+def _of_one_making(element: Value) -> tuple[Value, ...]:
+    """What a loop has put into a list in this iteration and in those before: the sum holds all of it."""
+    atoms = element.atoms if type(element) is Union else ()
+    same = {atom.address & ~1 if type(atom) is Ref else None for atom in atoms}
+    return atoms if len(same) == 1 and None not in same else ()
 
 
 def _ask_key(m: Machine, source: Value, call: Call) -> None:
