@@ -69,7 +69,7 @@ class Site(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A step that met these gradients."""
+    """A step that met these gradients; one that is made by hand has `read` the gradient before."""
 
     number: int
     gradients: tuple[Gradient, ...]
@@ -77,6 +77,7 @@ class Step(NamedTuple):
     manual: bool = False
     known: bool = True
     scaler: bool = False
+    read: Place | None = None
 
 
 class Clip(NamedTuple):
@@ -271,7 +272,8 @@ class Protocol:
             before = self.machine.cells.get((leaf, KEY))
             if before is None or not before.read or leaf in self.owned:
                 continue
-            self.steps.append(Step(number, (before,), frozenset({leaf}), manual=True))
+            read = self.reads.get(leaf & ~1)
+            self.steps.append(Step(number, (before,), frozenset({leaf}), manual=True, read=read))
             self._change(leaf, step, certain=True)
 
     def clip(self, parameters: Value, node: ast.AST) -> None:
@@ -570,8 +572,7 @@ class Protocol:
     def _not_cleared(self, step: Step, site: Site, gradients: list[Gradient]) -> None:
         numbers = [n for g in gradients for n in g.backwards if g.phases & MIXED]
         if step.manual:
-            (leaf,) = step.leaves
-            node, calls = self.reads.get(leaf & ~1, (site.node, site.calls))
+            node, calls = step.read or (site.node, site.calls)
         elif numbers:
             node, calls = self._last_before(numbers, site)
         else:

@@ -92,7 +92,9 @@ def run_with(m: Machine, node: ast.With, at: int) -> bool:
         return _suppressed(m, lambda: body(NONE))
     if kind is External and manager.name in _GRAD_MODE_CLASSES:
         m.emit(WithUncalled(item.context_expr, m.where(), manager.name))
-        return body(Unknown("`with` raises here"))
+        # What comes after the line that raises is looked at as if the mode were on that was meant.
+        meant = _modes_after(call_value(m, manager, Call(item.context_expr, ())), before)
+        return in_mode(m, meant, before, lambda: body(Unknown("`with` raises here")))
     if kind is Ref and type(m.cells.get(manager.address)) is Instance:
         enter = get_attribute(m, manager, "__enter__", item.context_expr)
         entered = call_value(m, enter, Call(item.context_expr, ()))
