@@ -243,6 +243,10 @@ class Machine:
         self.transformed = 0  # how many transforms of functions are around
         self.wrapped = 0  # how many transforms are around that make tensors of their own
         self.batched = 0  # how many vmaps are around: what they hand in tells of no view
+        self.autocasts: list[ast.expr] = []  # those that were entered and not left
+        self.casting: dict[
+            ast.AST, ast.expr | None
+        ] = {}  # where an op ran, and the autocast in which it always did
         self.mode_nodes: list[ast.AST] = []
         self.passed: dict[ast.Call, deque[tuple[tuple[Value, ...], dict[str, Value], ScopeInfo]]] = {}
         self.calls_of: dict[ast.AST, tuple[ast.AST, ...]] = {}

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from gradvet.autograd.graph import held_tensors, surely_asks
 from gradvet.autograd.knowledge.lookup import load
 from gradvet.autograd.library import flags, hooks
+from gradvet.autograd.library.half import module_cast
 from gradvet.autograd.library.kept import Inputs, Operand
 from gradvet.autograd.library.operations import (
     bind,
@@ -670,6 +671,8 @@ def call_module_method(m: Machine, method: Method, call: Call) -> Value:
         return _by_path(m, receiver, name, call)
     if name.startswith("register_"):
         return Unknown(f"the result of {name}")
+    if name in ("to", "bfloat16", "float", "half", "double", "type"):
+        module_cast(m, (ref for _, ref in members(m, receiver).parameters), name, call)
     if name in MODULE_METHODS:
         return receiver
     return unknown_call(m, call, f"the result of `{name}`", receiver)

@@ -530,6 +530,10 @@ def computed(
         :MOST_ORIGINS
     ]
     origin = Origin(site, words, origins)
+    if m.autocasts:
+        m.casting.setdefault(site, m.autocasts[-1])
+    elif site in m.casting:
+        m.casting[site] = None
     inference = made_in(m)
     if m.alone and m.mode == GRAD and granted != NO and not m.mode_nodes:
         assumes |= ALONE

@@ -88,6 +88,8 @@ def run_with(m: Machine, node: ast.With, at: int) -> bool:
         return in_mode(m, _modes_after(manager, before), before, lambda: body(manager))
     if kind is Managed:
         return _managed(m, manager, body)
+    if kind is External and manager.name.endswith("autocast()"):
+        return _in_autocast(m, item.context_expr, lambda: body(manager))
     if kind is External and manager.name == SUPPRESSING:
         return _suppressed(m, lambda: body(NONE))
     if kind is External and manager.name in _GRAD_MODE_CLASSES:
@@ -103,6 +105,15 @@ def run_with(m: Machine, node: ast.With, at: int) -> bool:
         call_value(m, leave, Call(item.context_expr, (NONE, NONE, NONE)))
         return alive
     return body(manager)
+
+
+def _in_autocast(m: Machine, entered: ast.expr, body: Callable[[], bool]) -> bool:
+    """Run a body whose ops may compute in another type."""
+    m.autocasts.append(entered)
+    try:
+        return body()
+    finally:
+        m.autocasts.pop()
 
 
 def _suppressed(m: Machine, body: Callable[[], bool]) -> bool:
