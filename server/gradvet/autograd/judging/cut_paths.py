@@ -117,7 +117,7 @@ def _dead_terms(m: Machine, judge: Judge, parents: Parents, told: set[int]) -> N
         here = {at for a in unknown if type(part := m.cells.get(a)) is Layer for _, at in part.parameters}
         if number in told or info.kind not in KINDS or not (info.leaves & (trained | here) or shared):
             continue
-        if info.nodes and all(at & 1 for at in info.nodes):
+        if info.kind in ("detach", "data") and info.nodes and all(at & 1 for at in info.nodes):
             continue  # what an earlier iteration has computed is no term of this one's loss
         told |= {number, *(info.upstream if info.kind == "forced" else ())}
         _tell(m, judge, parents, number, loss, info.leaves & (trained | here), term=True)

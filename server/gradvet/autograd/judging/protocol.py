@@ -624,18 +624,29 @@ class Protocol:
             m.emit(GradientDropped(clear.node, clear.calls, backward.node, shown.node, loop, known))
 
     def _drops_in_loop(self, site: Site, g: Gradient) -> ast.AST | None:
-        """The loop of which each pass drops what the pass before gave, while the step comes after the loop."""
+        """The loop of which each pass drops what the pass before gave, while the step comes later."""
         around = {loop.node for loop in site.loops}
         for number, clear in g.lost:
             if number not in g.backwards or clear not in g.clears:
                 continue
             clearing = {loop.node for loop in self.sites[clear].loops}
             for loop in self.sites[number].loops:
-                if loop.node is None or loop.node in around or loop.node not in clearing:
+                if loop.node is None or loop.node not in clearing:
                     continue
-                if not _leaves_early(loop.node):
+                if loop.node in around:
+                    others = (self.sites[clear], self.sites[number])
+                    if _is_every_few(loop.node, site, others) and not self._serves(number, site):
+                        return loop.node
+                elif not _leaves_early(loop.node):
                     return loop.node
         return None
+
+    def _serves(self, backward: int, but: Site) -> bool:
+        """Whether a step elsewhere uses what a backward gave to its own parameters."""
+        return any(
+            self.sites[step.number] is not but and any(backward in g.backwards for g in step.gradients)
+            for step in self.steps
+        )
 
     def _judge_clips(self) -> None:
         visits: dict[int, list[Clip]] = {}
@@ -726,6 +737,21 @@ def _is_of_torch(backward: ast.AST) -> bool:
         case ast.Call(func=ast.Attribute(value=ast.Name(id=name) | ast.Attribute(attr=name))):
             return name in ("accelerator", "fabric")
     return False
+
+
+def _is_every_few(loop: ast.AST, step: Site, others: Iterable[Site]) -> bool:
+    """Whether a step is made every few passes of a loop, `if (i + 1) % n == 0`, and the others in each."""
+    stepping = {step.node, *step.calls}
+    always = {node for other in others for node in (other.node, *other.calls)} - set(step.calls)
+    every_few = False
+    for choice in ast.walk(loop):
+        if isinstance(choice, ast.If):
+            inside = {node for statement in (*choice.body, *choice.orelse) for node in ast.walk(statement)}
+            if not inside.isdisjoint(always):
+                return False
+            counts = any(isinstance(part, ast.Mod) for part in ast.walk(choice.test))
+            every_few |= counts and not inside.isdisjoint(stepping)
+    return every_few
 
 
 def _leaves_early(loop: ast.AST) -> bool:
