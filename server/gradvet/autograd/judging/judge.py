@@ -23,6 +23,7 @@ from gradvet.autograd.judging.numpy_alias import NumpyNotes, target_of
 from gradvet.autograd.judging.optimizer_notes import OptimizerNotes
 from gradvet.autograd.judging.overwritten import OverwriteNotes
 from gradvet.autograd.judging.protocol import Protocol
+from gradvet.autograd.judging.recurrences import Recurrences
 from gradvet.autograd.judging.registration import Registration
 from gradvet.autograd.judging.returned import left_with_graph
 from gradvet.autograd.judging.snapshots import SnapshotNotes
@@ -195,6 +196,7 @@ class Judge:
     protocol: Protocol = field(init=False)
     numbers: NumberAttributes = field(init=False)
     evaluations: Evaluations = field(init=False)
+    recurrences: Recurrences = field(init=False)
 
     def __post_init__(self) -> None:
         """The notes of one topic each lie in a part of their own."""
@@ -216,6 +218,7 @@ class Judge:
         self.protocol = Protocol(self.machine)
         self.numbers = NumberAttributes(self.machine)
         self.evaluations = Evaluations(self.machine)
+        self.recurrences = Recurrences(self.machine)
 
     def conclude_topics(self, module: Module) -> None:
         """The notes that lie in parts of their own become events."""
@@ -226,6 +229,7 @@ class Judge:
         self.modes.conclude()
         self.targets.conclude()
         self.protocol.conclude()
+        self.recurrences.conclude(self.used_nodes)
         if not self.machine.cut_short:
             self.given.conclude(self.optimizers, self.reached_leaves, self.cut_notes.forced)
             self.registration.conclude(self.optimizers, self.reached_leaves, self.cut_notes.wanted)

@@ -450,6 +450,8 @@ def call_layer(m: Machine, ref: Ref, content: Layer, call: Call) -> Value:
         op = dropping(op, op, options.get("p"))
     truth, through = carried(op, inputs)
     value = results(m, call.node, op, inputs, content.name.rpartition(".")[2], "", (truth, through))
+    if m.judge is not None and "hx" in inputs.arguments and content.name.endswith("Cell"):
+        m.judge.recurrences.called(call.node, inputs.arguments["hx"], value)
     if "reduction" in options or "reduce" in options:
         told = options.get("reduction")
         if type(value) is Ref and (type(told) is not Const or told.value == "none"):

@@ -489,7 +489,10 @@ def detached(m: Machine, site: ast.AST, value: Value, state: Tensor, words: str)
     """A tensor on the same storage that leads nowhere; it shares the version counter."""
     cuts = state.cuts
     if state.requires_grad & YES:
-        cuts |= {m.cut("detach", words, site, state.leaves, state.nodes, cuts)}
+        number = m.cut("detach", words, site, state.leaves, state.nodes, cuts)
+        cuts |= {number}
+        if m.judge is not None:
+            m.judge.recurrences.cut(number)
     address = m.address(site, "detached")
     source = frozenset(ref.address for ref, _ in m.tensors(value))
     m.place(
