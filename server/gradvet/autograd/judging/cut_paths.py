@@ -37,13 +37,14 @@ def _copies(m: Machine, judge: Judge, told: set[ast.AST]) -> None:
     for event in m.events:
         if isinstance(event, Backward) and event.root.requires_grad == NO:
             told |= {m.cuts[number].node for number in event.root.cuts}
+    in_losses = {m.cuts[number].node for cuts in judge.cuts_of.values() for number in cuts}
     for node, (calls, state) in judge.cut_notes.copied.items():
         if node in told or not node.args:
             continue
         method = isinstance(node.func, ast.Attribute) and node.func.attr == "new_tensor"
         like = node.func.value if method else None  # type: ignore[attr-defined]
         how = "new_tensor" if method else "tensor"
-        m.emit(TensorCopied(node, calls, state, node.args[0], how, like))
+        m.emit(TensorCopied(node, calls, state, node.args[0], how, like, node in in_losses))
 
 
 def _rank(m: Machine, number: int) -> tuple[int, int]:

@@ -102,8 +102,9 @@ class Targets:
 
     def _of(self, made: Made) -> Iterator[Found]:
         asking = tuple(part for part in made.asking if part.sure)
-        if made.name in DISTANCES and len(asking) > 1:
-            yield from self._compared(made, asking[0], asking[1])
+        both = tuple(part for part in made.asking if part.sure or self._is_there(part))
+        if made.name in DISTANCES and asking and len(both) > 1:
+            yield from self._compared(made, both[0], both[1])
         elif made.name in POWERS and len(asking) == 1:
             for at in self.flow.walk(asking[0].nodes, SHAPE).ends:
                 inner = self.flow.made(at)

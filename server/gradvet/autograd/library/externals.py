@@ -42,7 +42,7 @@ from gradvet.autograd.memory.values import (
     Value,
 )
 from gradvet.autograd.python.calls import CALL_EXTERNAL, Call, call_value, unknown_call
-from gradvet.autograd.python.objects import element_of
+from gradvet.autograd.python.objects import AXES, element_of
 from gradvet.autograd.python.operators import number_of
 
 Handler = Callable[[Machine, str, Call], Value]
@@ -62,6 +62,15 @@ _NUMPY_SAFE = {
     "numpy.random", "numpy.sum", "numpy.mean", "numpy.max", "numpy.min", "numpy.prod", "numpy.amax", "numpy.amin",
     "numpy.std", "numpy.var", "numpy.shape", "numpy.ndim", "numpy.size", "pandas.DataFrame.from_dict", "PIL.Image.fromarray",
 }  # fmt: skip
+
+_FIGURE, _AXES = External("matplotlib.figure.Figure"), External(AXES)
+_DRAWINGS: dict[str, Value] = {
+    "subplots": Tuple((_FIGURE, _AXES)),
+    "figure": _FIGURE,
+    "gcf": _FIGURE,
+    **dict.fromkeys(("add_subplot", "subplot", "gca", "axes", "twinx", "twiny", "flatten", "ravel"), _AXES),
+}
+"""What matplotlib's calls give to draw on: several axes are as good as one."""
 
 _NUMPY_SCALARS = {
     f"numpy.{n}" for n in ("float64", "float32", "float16", "int64", "int32", "int8", "uint8", "bool_")
@@ -259,6 +268,8 @@ def _numpy(m: Machine, name: str, call: Call) -> Value:
         return arrays.fresh(m, call.node, cuts)
     if name.startswith("sklearn.metrics."):
         return Number("float", cuts)
+    if name.startswith("matplotlib.") and short in _DRAWINGS:
+        return _DRAWINGS[short]
     return m.unknown(call.node, f"the result of `{short}`", (), "call")
 
 

@@ -63,6 +63,8 @@ _MATH_CONSTANTS = {
     "torch.pi",
     "torch.inf",
 }
+AXES = "matplotlib.axes.Axes"
+"""Something to draw on, or an array of such."""
 MOST_LETTERS = 8
 MOST_DOWN = 2
 CONTENT = "#content"
@@ -577,6 +579,8 @@ def element_of(m: Machine, value: Value, node: ast.AST) -> Value:
         return value
     if kind is Text or kind is Const:
         return Text()
+    if kind is External and value.name.startswith(AXES):
+        return External(AXES)
     return Unknown("an element of something unknown")
 
 
