@@ -15,11 +15,13 @@ Change = Callable[[torch.Tensor], torch.Tensor]
 
 
 def varied(case: Case, grads: Collection[str], *, shapes: bool) -> Iterator[Run]:
-    """Runs whose inputs `grads` require grad: other memory order, other precision, other numbers of dimensions."""
+    """Runs whose inputs `grads` require grad: other memory order, precision, dimensions."""
     yield from _runs(case, grads, _changing(transposed))
     single = replaced(case, _to_single)
     yield from _runs(single, grads)
     with torch.backends.mkldnn.flags(enabled=False):  # its kernels are nodes of their own
+        yield from _runs(single, grads)
+    with torch.autocast("cpu"):  # what it casts on the way has nodes as well
         yield from _runs(single, grads)
     for change in (_row, _batched, _pair) if shapes and not _indexed(case) else ():
         yield from _runs(case, grads, _changing(change))

@@ -174,9 +174,7 @@ def leads_to(m: Machine, root: Tensor, target: Tensor, address: int) -> int:
     if not met & (target.nodes | own):
         return NO
     way = target.nodes if target.is_leaf == NO and len(target.nodes) == 1 else own
-    sure = sure_leaf(root)
-    for at in surely_reached(m, found, root):
-        sure = sure | found[at].sure_leaves | {at}
+    sure = surely_visited(m, root, found)
     return YES if any(at in sure and not at & 1 for at in way) else MAYBE
 
 
@@ -247,6 +245,12 @@ def surely_reached(m: Machine, found: dict[int, Node], root: Tensor) -> list[int
     return queue
 
 
+def surely_visited(m: Machine, root: Tensor, found: dict[int, Node]) -> frozenset[int]:
+    """Of the nodes and leaves that a backward from here may come by, those that it must."""
+    reached = surely_reached(m, found, root)
+    return sure_leaf(root).union(reached, *(found[at].sure_leaves for at in reached))
+
+
 def leading_to(found: dict[int, Node], inputs: list[Tensor]) -> dict[int, Node]:
     """Of some nodes, those that a gradient for these inputs runs through: `autograd.grad` visits no others."""
     nodes = NOTHING.union(*(state.nodes for state in inputs))
@@ -256,7 +260,8 @@ def leading_to(found: dict[int, Node], inputs: list[Tensor]) -> dict[int, Node]:
         for at in node.inputs:
             users.setdefault(at, []).append(address)
     wanted: dict[int, None] = {}
-    queue = [at for at, node in found.items() if node.leaves & leaves or node.inputs & nodes]
+    # What was made again on top of itself leads to what it was before, and not to what it is.
+    queue = [at for at, node in found.items() if node.leaves & leaves or node.inputs & (nodes - {at & ~1})]
     while queue:
         address = queue.pop()
         if address not in wanted:
@@ -279,12 +284,14 @@ def free(
     """Let a backward pass through: the nodes it visits are freed unless they are kept.
 
     `inputs` are the tensors whose gradients are asked for; all leaves when it is None. A pass that `accumulates`
-    gradients in them comes by the nodes that made them as well, which `autograd.grad` does not. A root that is `chosen`
+    gradients in them comes by the nodes that made them as well, which `autograd.grad` does not; that of a view is made
+    anew from its base when this was changed, so that nothing that was kept goes with it. A root that is `chosen`
     is one of several, of which the program has made the one that it needs: where it is there, it is the root.
     """
     found = reachable(m, root.nodes)
     if inputs is not None:
-        own = NOTHING.union(*(state.nodes for state in inputs)) if accumulates else NOTHING
+        made = (state.nodes for state in inputs if accumulates and state.view == NO)
+        own = NOTHING.union(*made)
         found = leading_to(found, inputs) | {at: found[at] for at in sorted(own) if at in found}
     sure = surely_reached(m, found, root) if certain else []
     if m.judge is not None:
@@ -304,10 +311,15 @@ def free(
     return found
 
 
-def passed_by(m: Machine, site: ast.AST, visited: Iterable[int], creates: int, *, accumulated: bool) -> None:
-    """Tell that a backward passes by nodes and leaves: before their gradients are there, or `accumulated`."""
+def passed_by(
+    m: Machine, site: ast.AST, visited: Iterable[int], creates: int, root: Tensor | None, *, accumulated: bool
+) -> None:
+    """Tell that a backward passes by nodes and leaves: before their gradients are there, or `accumulated`.
+
+    `root` is where it surely starts, if that is known.
+    """
     for tell in AFTER_BACKWARD:
-        tell(m, site, visited, creates, accumulated=accumulated)
+        tell(m, site, visited, creates, root, accumulated=accumulated)
 
 
 def _is_one_of_many(m: Machine, root: Tensor) -> bool:
@@ -558,24 +570,23 @@ def backward(
             continue
         certain = len(states) == 1 and certain_keep  # and it requires grad, or the line would raise
         ends = _ends(m, whole, inputs)
-        wanted = None
-        if inputs is not None and surely_asks(m, inputs):
-            wanted = [asked for _, asked in held_tensors(m, inputs)]
+        wanted = _wanted(m, inputs)
         certain = certain and (inputs is None or wanted is not None)
         found = free(
             m, site, whole, certain=certain, keep=keeps, inputs=wanted, chosen=chosen, accumulates=True
         )
         state = whole if inputs is None else whole._replace(leaves=whole.leaves & ends.keys())
         creates = NO if create is None or create == FALSE else YES if _is_true(create) else MAYBE
-        passed_by(m, site, (*found, *state.leaves), creates, accumulated=False)
         surely = len(states) == 1 and state.requires_grad == YES
+        start = whole if surely and inputs is None else None
+        passed_by(m, site, (*found, *state.leaves), creates, start, accumulated=False)
         for end, comes in ends.items():
             if creates != NO:
                 asks = gradient_asks(m, whole, Ref(end)) if creates == comes == YES else MAYBE
                 _gradient_with_graph(m, site, state, end, asks)
             else:
                 _gradient(m, site, end, certain=surely and comes == YES)
-        passed_by(m, site, state.leaves, creates, accumulated=True)
+        passed_by(m, site, state.leaves, creates, start, accumulated=True)
         if m.judge is not None:
             if creates == YES and state.leaves:
                 m.judge.walks.created[site] = (m.where(), state)
@@ -594,6 +605,13 @@ def backward(
         if m.judge is not None:
             m.judge.leaves.without_graph(joined, site)
         m.emit(backward_event(m, site, joined, how, retains=keeps and certain_keep))
+
+
+def _wanted(m: Machine, inputs: Value | None) -> list[Tensor] | None:
+    """The tensors whose gradients alone are asked for, where it is known which."""
+    if inputs is None or not surely_asks(m, inputs):
+        return None
+    return [asked for _, asked in held_tensors(m, inputs)]
 
 
 def backward_event(
@@ -623,14 +641,25 @@ def backward_event(
 
 
 def _ends(m: Machine, root: Tensor, inputs: Value | None) -> dict[int, int]:
-    """The addresses of the tensors that a backward gives a gradient, and whether it surely comes there."""
+    """The addresses of the tensors that a backward gives a gradient, and whether it surely comes there.
+
+    A leaf that requires grad no more gets none.
+    """
     if inputs is None:
-        return dict.fromkeys(root.leaves, YES)
-    asked = held_tensors(m, inputs)
-    comes = {ref.address: leads_to(m, root, state, ref.address) for ref, state in asked}
-    if asked and not surely_asks(m, inputs):
-        comes = {address: truth | NO for address, truth in comes.items()}
+        sure = surely_visited(m, root, reachable(m, root.nodes))
+        comes = {address: _asks_now(m, address) | (0 if address in sure else NO) for address in root.leaves}
+    else:
+        asked = held_tensors(m, inputs)
+        comes = {ref.address: leads_to(m, root, state, ref.address) for ref, state in asked}
+        if asked and not surely_asks(m, inputs):
+            comes = {address: truth | NO for address, truth in comes.items()}
     return {address: truth for address, truth in comes.items() if truth & YES}
+
+
+def _asks_now(m: Machine, leaf: int) -> int:
+    """Whether a leaf requires grad at this moment."""
+    state = m.cells.get(leaf)
+    return state.requires_grad if type(state) is Tensor else MAYBE
 
 
 def _gradient(m: Machine, site: ast.AST, leaf: int, *, certain: bool) -> None:

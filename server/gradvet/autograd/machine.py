@@ -142,22 +142,23 @@ class Frame:
 
 
 class Hooks:
-    """The hooks of modules by their address, what each handle takes away, and whether tensors have any.
+    """The hooks that modules and tensors ever had, by their address, and what each handle takes away.
 
-    `placed` is, for a module and a handle, when the hook was put there and where; `ran` when a module with hooks
-    was called last.
+    Whether one is there now, a cell tells. `placed` is, for a module and a handle, when the hook was put there and
+    where; `ran` when a module with hooks was called last.
     """
 
-    __slots__ = ("count", "firing", "handles", "of_modules", "on_tensors", "placed", "ran")
+    __slots__ = ("count", "firing", "handles", "of_modules", "of_tensors", "placed", "ran")
 
     def __init__(self) -> None:
         """None yet."""
-        self.of_modules: dict[int, list[tuple[str, Value]]] = {}
-        self.handles: dict[int, list[tuple[int, tuple[str, Value]]]] = {}
+        self.of_modules: dict[int, list[tuple[str, Value, int]]] = {}
+        self.handles: dict[int, list[int]] = {}
         self.placed: dict[tuple[int, int], tuple[int, ast.AST, tuple[ast.AST, ...]]] = {}
         self.ran: dict[int, int] = {}
         self.count = 0
-        self.on_tensors = self.firing = False
+        self.of_tensors: dict[int, list[int]] = {}
+        self.firing = False
 
 
 class Moment(NamedTuple):

@@ -357,7 +357,7 @@ def _opaque(m: Machine, ref: Ref, content: Opaque, name: str, call: Call) -> Val
         func = call.node.func if isinstance(call.node, ast.Call) else call.node
         layers.as_module(m, ref, content, layers.words_of(func), call.node)
         return layers.call_module_method(m, Method(ref, name, call.node), call)
-    if name == "remove" and ref.address in m.hooks.handles:
+    if name == "remove" and ref.address & ~1 in m.hooks.handles:
         hooks.removed(m, ref)
         return NONE
     if name == "save_for_backward":

@@ -28,6 +28,7 @@ from gradvet.autograd.library.operations import (
 )
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import (
+    ANY_FN,
     FLOAT,
     GRAD,
     INFERENCE,
@@ -548,7 +549,17 @@ def _detach_in_place(m: Machine, receiver: Value, state: Tensor, call: MethodCal
     for ref, before in m.tensors(receiver):
         certain = m.only(receiver) == ref.address and not m.mode & INFERENCE and before.inference == NO
         _ask_of_views(m, ref, before, NO, NOTHING, certain=certain)
+        _detach_views(m, ref)
     return receiver
+
+
+def _detach_views(m: Machine, base: Ref) -> None:
+    """A view that has its graph from a change of its base loses it with the base, unless somebody looked at it before."""
+    for address, view in tracked_together(m, frozenset({base.address})):
+        if address != base.address and view.is_leaf == NO and ANY_FN in view.grad_fn:
+            m.store.set(
+                address, view._replace(requires_grad=MAYBE, is_leaf=MAYBE, grad_fn=view.grad_fn | NO_FN)
+            )
 
 
 @method("requires_grad_")
@@ -560,15 +571,14 @@ def _requires_grad(m: Machine, receiver: Value, state: Tensor, call: MethodCall)
 
 @method("retain_grad")
 def _retain_grad(m: Machine, receiver: Value, state: Tensor, call: MethodCall) -> Value:
-    hooks.hang(m, receiver, hooks.RETAIN, NONE)
+    hooks.hang(m, call.node, receiver, hooks.RETAIN, NONE)
     return NONE
 
 
 @method("register_hook", "register_post_accumulate_grad_hook")
 def _hook(m: Machine, receiver: Value, state: Tensor, call: MethodCall) -> Value:
-    if call.args:
-        hooks.hang(m, receiver, call.name, call.args[0])
-    return Unknown("a hook's handle")
+    hook = call.argument(0, "hook")
+    return Unknown("a hook's handle") if hook is None else hooks.hang(m, call.node, receiver, call.name, hook)
 
 
 @method("numpy")

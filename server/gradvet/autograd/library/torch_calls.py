@@ -195,7 +195,8 @@ def _autograd_grad(m: Machine, name: str, call: Call) -> Value:
         if state.requires_grad & YES:
             kept = wanted if certain else None
             found = free(m, call.node, state, certain=certain, keep=keeps, inputs=kept)
-            passed_by(m, call.node, (*found, *state.leaves), YES if makes else NO, accumulated=False)
+            start = state if certain else None
+            passed_by(m, call.node, (*found, *state.leaves), YES if makes else NO, start, accumulated=False)
     if m.judge is not None:
         asked = held_tensors(m, inputs)
         # Only what is asked for gets a gradient here; what the way leads through may still get none.

@@ -521,9 +521,15 @@ def join_cells(a: Any, b: Any) -> Any:
     return join(a, b)
 
 
+PLACED = "#hook "
+"""How the cells are named that tell whether a hook is at a module."""
+
+
 def absent(key: Any) -> Value | None:
-    """What a cell stands for that was never written: a tensor has no gradient before a backward."""
-    return NONE if type(key) is tuple and key[1] == "grad" else None
+    """What a cell stands for that was never written: no gradient before a backward, no hook before it is placed."""
+    if type(key) is not tuple:
+        return None
+    return NONE if key[1] == "grad" else FALSE if key[1].startswith(PLACED) else None
 
 
 def _join_unlike(a: Any, b: Any) -> Any:
