@@ -21,6 +21,7 @@ def varied(case: Case, grads: Collection[str], *, shapes: bool) -> Iterator[Run]
     yield from _runs(single, grads)
     with torch.backends.mkldnn.flags(enabled=False):  # its kernels are nodes of their own
         yield from _runs(single, grads)
+    yield from _runs(replaced(case, _to_complex), grads)
     with torch.autocast("cpu"):  # what it casts on the way has nodes as well
         yield from _runs(single, grads)
     for change in (_row, _batched, _pair) if shapes and not _indexed(case) else ():
@@ -30,7 +31,7 @@ def varied(case: Case, grads: Collection[str], *, shapes: bool) -> Iterator[Run]
 
 def untracked(case: Case, grads: Collection[str]) -> Iterator[Run]:
     """Runs that record nothing: no input requires grad, or grad mode is off."""
-    for changed in (case, replaced(case, _to_single)):
+    for changed in (case, replaced(case, _to_single), replaced(case, _to_complex)):
         yield from _runs(changed, ())
         with torch.no_grad():
             yield from _runs(changed, grads)
@@ -68,6 +69,12 @@ def _to_single(tensor: torch.Tensor) -> torch.Tensor:
     if tensor.dtype is not torch.float64:
         return tensor
     return tensor.detach().float().requires_grad_(tensor.requires_grad)
+
+
+def _to_complex(tensor: torch.Tensor) -> torch.Tensor:
+    if tensor.dtype is not torch.float64 or tensor.layout is not torch.strided:
+        return tensor
+    return torch.complex(tensor.detach(), -tensor.detach()).requires_grad_(tensor.requires_grad)
 
 
 def _row(tensor: torch.Tensor) -> torch.Tensor:

@@ -291,6 +291,11 @@ class Machine:
             isinstance(node, ast.keyword) and node.arg == "create_graph" for node in ast.walk(self.main)
         )
 
+    @cached_property
+    def sends(self) -> bool:
+        """Whether the program ever sends something to a generator."""
+        return any(isinstance(node, ast.Attribute) and node.attr == "send" for node in ast.walk(self.main))
+
     # -- grad mode
 
     @property
@@ -591,6 +596,21 @@ class Machine:
         if node not in self._all_unseen:
             self._all_unseen.add(node)
             self.vague.update(ast.walk(node))
+
+    @contextmanager
+    def unseen_run(self) -> Iterator[None]:
+        """Run something to see what comes of it, and leave everything as it was."""
+        mark = self.store.mark()
+        before = self.states, self.vague, self.numbers, self._all_unseen, self.judge, self.raised
+        self.states, self.vague, self.numbers, self.judge = {}, set(), set(), None
+        self._all_unseen = set(self._all_unseen)
+        self.meant_to_raise += 1
+        try:
+            yield
+        finally:
+            self.meant_to_raise -= 1
+            self.states, self.vague, self.numbers, self._all_unseen, self.judge, self.raised = before
+            self.store.undo(mark)
 
     def block(self, statements: list[ast.stmt]) -> bool:
         """Run statements; whether the end is reached."""

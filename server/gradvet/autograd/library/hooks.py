@@ -14,6 +14,7 @@ from gradvet.autograd.memory.values import (
     NONE,
     PLACED,
     TRUE,
+    Dict,
     Each,
     Ref,
     Tuple,
@@ -30,6 +31,7 @@ OF_MODULES = frozenset({FORWARD, BEFORE, FULL, FULL_BEFORE})
 OF_TENSORS = frozenset({"register_hook", "register_post_accumulate_grad_hook"})
 _POST = "register_post_accumulate_grad_hook"
 RETAIN = "retain_grad"
+WITH_KEYWORDS = " with_kwargs"
 _HUNG = "#hung "
 _VIEW = "BackwardHookFunctionBackward"
 MOST_NUMBERED = 60
@@ -49,7 +51,8 @@ def register(m: Machine, modules: Value, name: str, call: Call) -> Value:
     for ref in modules.refs if type(modules) is Each else (modules,):
         if type(ref) is Ref:
             known = m.hooks.of_modules.setdefault(ref.address & ~1, [])
-            entry = (name, call.args[0], handle.address)
+            named = name + WITH_KEYWORDS if call.keywords.get("with_kwargs", FALSE) == TRUE else name
+            entry = (named, call.args[0], handle.address)
             if entry not in known:
                 known.append(entry)
             m.hooks.handles.setdefault(handle.address, []).append(ref.address & ~1)
@@ -85,11 +88,12 @@ def _placed(m: Machine, module: Ref, handle: int) -> Value:
 
 
 class _Hook(NamedTuple):
-    """A hook that a module has, or (not `surely`) may have."""
+    """A hook that a module has, or (not `surely`) may have; some want the keywords of the call as well."""
 
     name: str
     hook: Value
     surely: bool
+    keywords: bool
 
 
 def _perhaps(m: Machine, hooked: Callable[[], Value], otherwise: Value, *, surely: bool) -> Value:
@@ -103,7 +107,7 @@ def _perhaps(m: Machine, hooked: Callable[[], Value], otherwise: Value, *, surel
 def around(m: Machine, ref: Ref, call: Call, forward: Callable[[Call], Value]) -> Value:
     """Call a module with the hooks that it has: what they give takes the place of inputs and outputs."""
     known = [
-        _Hook(name, hook, placed == TRUE)
+        _Hook(name.removesuffix(WITH_KEYWORDS), hook, placed == TRUE, name.endswith(WITH_KEYWORDS))
         for name, hook, handle in m.hooks.of_modules.get(ref.address & ~1, ())
         for placed in (_placed(m, ref, handle),)
         if placed != FALSE
@@ -141,7 +145,9 @@ def _changed_arguments(m: Machine, ref: Ref, call: Call, hook: _Hook, number: in
     own = Tuple(call.args)
 
     def hooked() -> Value:
-        given = _run(m, hook.hook, call, (ref, own), number)
+        given = _run(m, hook.hook, call, (ref, own, *_keywords(m, call, hook)), number)
+        if hook.keywords:  # it gives both, or nothing
+            return given.items[0] if type(given) is Tuple and given.items else own
         if type(given) is Tuple:
             return given
         return Tuple((given, *call.args[1:])) if m.tensor(given) is not None else own
@@ -154,10 +160,18 @@ def _changed_result(m: Machine, ref: Ref, call: Call, hook: _Hook, value: Value,
     """What a hook after the forward makes of the result."""
 
     def hooked() -> Value:
-        given = _run(m, hook.hook, call, (ref, Tuple(call.args), value), number)
+        given = _run(m, hook.hook, call, (ref, Tuple(call.args), *_keywords(m, call, hook), value), number)
         return given if given != NONE and m.tensor(given) is not None else value
 
     return _perhaps(m, hooked, value, surely=hook.surely)
+
+
+def _keywords(m: Machine, call: Call, hook: _Hook) -> tuple[Value, ...]:
+    """The keywords of a call, for a hook that wants them."""
+    if not hook.keywords:
+        return ()
+    pairs = tuple((const(word), value) for word, value in call.keywords.items())
+    return (m.new(call.node, Dict(pairs, call.stars), "keywords"),)
 
 
 def _run(m: Machine, hook: Value, call: Call, args: tuple[Value, ...], number: int) -> Value:

@@ -22,7 +22,7 @@ from gradvet.autograd.library.operations import (
 )
 from gradvet.autograd.library.tensors import set_requires_grad
 from gradvet.autograd.machine import Machine
-from gradvet.autograd.memory.domain import FLOAT, MAYBE, NO, NOTHING, YES, Alias, Origin, Tensor
+from gradvet.autograd.memory.domain import ANY_FN, FLOAT, MAYBE, NO, NOTHING, YES, Alias, Origin, Tensor
 from gradvet.autograd.memory.values import (
     FALSE,
     NONE,
@@ -64,6 +64,8 @@ ON_PACKED: list[Callable[[Machine, Ref, "Layer", Call], Value | None]] = []
 BASE = "#layer"
 NORMED, PARAMETRIZED = "#normed", "#parametrized"
 """Cells for what is computed from other parameters: before each forward, or whenever it is looked at."""
+SCRIPTED = "#scripted"
+"""A cell of a module that TorchScript has compiled."""
 COMPUTED: list[Callable[[Machine, Ref, Value, ast.AST], Value]] = []
 _SIZES = ("kernel_size", "stride", "padding", "dilation", "output_padding")
 
@@ -204,6 +206,9 @@ def attribute(m: Machine, ref: Ref, content: Layer, name: str, node: ast.AST, *,
         return ref  # DataParallel and DDP wrap; what they wrap is what we look at
     known = load().module(content.name) if content.name else None
     if known is not None and name in _BUFFERS:
+        tracks = _tracks(content)
+        if tracks != YES:
+            return NONE if tracks == NO else Unknown("a buffer that is there or not")
         made = m.place_part(ref.address, name, Tensor(origin=Origin(node, f"{name} of {content.name}")))
         if not m.cells[made.address].storage:
             m.store.set(made.address, m.cells[made.address]._replace(storage=frozenset({made.address})))
@@ -213,6 +218,14 @@ def attribute(m: Machine, ref: Ref, content: Layer, name: str, node: ast.AST, *,
     value = m.place_part(ref.address, name, Opaque(f"a part of {words_of(node)}", (ref,), Origin(node, name)))
     m.write_cell(ref, name, value)
     return value
+
+
+def _tracks(content: Layer) -> int:
+    """Whether a normalisation layer keeps statistics: those of batches do unless they are told not to, others never."""
+    told = dict(content.options).get("track_running_stats")
+    if told is None:
+        return YES if "BatchNorm" in content.name else NO
+    return {TRUE: YES, FALSE: NO}.get(told, MAYBE)
 
 
 def _setting(content: Layer, name: str) -> Value:
@@ -452,11 +465,28 @@ def call_layer(m: Machine, ref: Ref, content: Layer, call: Call) -> Value:
     value = results(m, call.node, op, inputs, content.name.rpartition(".")[2], "", (truth, through))
     if m.judge is not None and "hx" in inputs.arguments and content.name.endswith("Cell"):
         m.judge.recurrences.called(call.node, inputs.arguments["hx"], value)
+    value = _without_left_out(content, call, value)
     if "reduction" in options or "reduce" in options:
         told = options.get("reduction")
         if type(value) is Ref and (type(told) is not Const or told.value == "none"):
             m.store.set(each_key(value.address), EACH if type(told) is Const else 0)
     return value
+
+
+_LEFT_OUT = {"torch.nn.MultiheadAttention": (4, "need_weights", 1)}
+"""An argument of the forward by position and name, and the result that is None where it is false."""
+
+
+def _without_left_out(content: Layer, call: Call, value: Value) -> Value:
+    """The results of a module that was told to leave one out."""
+    if content.name not in _LEFT_OUT or type(value) is not Tuple:
+        return value
+    at, name, result = _LEFT_OUT[content.name]
+    told = call.argument(at, name)
+    if told is None or told == TRUE:
+        return value
+    left_out = NONE if told == FALSE else join(value.items[result], NONE)
+    return value._replace(items=(*value.items[:result], left_out, *value.items[result + 1 :]))
 
 
 EACH = 1
@@ -528,6 +558,19 @@ def _holds_unknown(m: Machine, ref: Ref) -> bool:
         )
         for _, inner in members(m, ref).modules
     )
+
+
+def ran(m: Machine, ref: Ref, value: Value) -> None:
+    """A module has given a value."""
+    if (ref.address, SCRIPTED) in m.cells:
+        as_one_node(m, value)
+
+
+def as_one_node(m: Machine, value: Value) -> None:
+    """What TorchScript gives is made by ops, or by one node that stands for several."""
+    for ref, state in held_tensors(m, value):
+        if state.requires_grad & YES and state.is_leaf & NO:
+            m.store.set(ref.address, state._replace(grad_fn=state.grad_fn | {ANY_FN}, view=state.view | NO))
 
 
 def call_module(m: Machine, ref: Ref, content: Instance, call: Call) -> Value:

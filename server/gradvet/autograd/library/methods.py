@@ -22,8 +22,10 @@ from gradvet.autograd.library.tensors import MethodCall
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import FLOAT, YES, Alias, Tensor
 from gradvet.autograd.memory.values import (
+    FALSE,
     NESTED,
     NONE,
+    TRUE,
     Array,
     Bound,
     Class,
@@ -222,8 +224,11 @@ def _sequence(m: Machine, ref: Ref, content: Sequence, name: str, call: Call) ->
             return NONE
         case "index" | "count" | "__len__":
             return Number("int")
-        case "__next__" | "send":
-            return element_of(m, ref, call.node)
+        case "__next__" | "send" | "throw":
+            given = element_of(m, ref, call.node)
+            if content.kind == "generator":  # what comes next is not known from here on
+                m.update(ref, lambda c: Sequence(c.kind, None, c.element) if type(c) is Sequence else c)
+            return given
         case "split":
             return m.new(call.node, Sequence("list", None, Text()))
     return unknown_call(m, call, f"the result of `{name}`")
@@ -362,6 +367,12 @@ def _opaque(m: Machine, ref: Ref, content: Opaque, name: str, call: Call) -> Val
         return NONE
     if name == "save_for_backward":
         m.write_cell(ref, "saved_tensors", Tuple(call.args))
+        return NONE
+    if name in custom_functions.MARKS:
+        m.write_cell(ref, custom_functions.MARKS[name], Tuple(call.args))
+        return NONE
+    if name == "set_materialize_grads" and call.args == (FALSE,):
+        m.write_cell(ref, custom_functions.UNMATERIALIZED, TRUE)
         return NONE
     if name == "backward":
         return _backward_of_unknown(m, ref, call)
@@ -577,6 +588,7 @@ def call_object(m: Machine, ref: Ref, call: Call) -> Value:
     match content:
         case Layer():
             value = hooks.around(m, ref, call, lambda given: layers.call_layer(m, ref, content, given))
+            layers.ran(m, ref, value)
             if m.judge is not None:
                 m.judge.module_called(ref, call.node, value)
             return value
@@ -586,6 +598,7 @@ def call_object(m: Machine, ref: Ref, call: Call) -> Value:
                 return call_value(m, Bound(special, ref), call)
             if m.classes[owner].is_module:
                 value = hooks.around(m, ref, call, lambda given: layers.call_module(m, ref, content, given))
+                layers.ran(m, ref, value)
                 if m.judge is not None:
                     m.judge.module_called(ref, call.node, value)
                 return value

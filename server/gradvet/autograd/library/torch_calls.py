@@ -17,7 +17,7 @@ from gradvet.autograd.graph import (
     unknown_cut,
 )
 from gradvet.autograd.knowledge.lookup import load
-from gradvet.autograd.library import hooks, serialised
+from gradvet.autograd.library import hooks, layers, serialised
 from gradvet.autograd.library.arrays import array_in
 from gradvet.autograd.library.distributions import inputs_of
 from gradvet.autograd.library.externals import handles
@@ -53,6 +53,7 @@ from gradvet.autograd.memory.values import (
     Distribution,
     Each,
     External,
+    Function,
     Layer,
     Mode,
     Number,
@@ -475,14 +476,37 @@ def _parameter(m: Machine, name: str, call: Call) -> Value:
 
 
 @handles(
-    "torch.compile", "torch.jit.script", "torch.jit.trace", "torch.nn.DataParallel", "torch.nn.parallel.DataParallel",
+    "torch.compile", "torch.nn.DataParallel", "torch.nn.parallel.DataParallel",
     "torch.nn.parallel.DistributedDataParallel",
-
     "torch.nn.SyncBatchNorm.convert_sync_batchnorm", "torch._dynamo.optimize", "torch.jit.ignore", "torch.jit.export",
     "torch.nn.utils.prune.l1_unstructured",
 )  # fmt: skip
 def _wrapper(m: Machine, name: str, call: Call) -> Value:
     return call.args[0] if call.args else Partial(External("gradvet.identity"), (), ())
+
+
+_SCRIPTED = "gradvet.scripted"
+
+
+@handles("torch.jit.script", "torch.jit.trace", "torch.jit.script_if_tracing")
+def _script(m: Machine, name: str, call: Call) -> Value:
+    """What TorchScript compiles: the same, but that after a while it runs as one node, of no name that is known here."""
+    if not call.args:
+        return Partial(External("gradvet.identity"), (), ())
+    given = call.args[0]
+    if type(given) in (Function, Bound, External, Partial):
+        return Partial(External(_SCRIPTED), (given,), ())
+    if type(given) is Ref and layers.is_module(m, given):
+        m.write_cell(given, layers.SCRIPTED, TRUE)
+    return given
+
+
+@handles(_SCRIPTED)
+def _scripted(m: Machine, name: str, call: Call) -> Value:
+    function, *args = call.args
+    value = call_value(m, function, call._replace(args=tuple(args)))
+    layers.as_one_node(m, value)
+    return value
 
 
 @handles("gradvet.identity", "functools.wraps()", "functools.lru_cache()", "functools.cache")

@@ -68,7 +68,10 @@ class Tuple(NamedTuple):
 
 
 class Function(NamedTuple):
-    """A function or lambda of the file: its node, the scope it was made in, its evaluated defaults."""
+    """A function or lambda of the file: its node, the scope it was made in, its evaluated defaults.
+
+    It runs in grad `modes`, and `inside` context managers of the file, that decorate it.
+    """
 
     node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
     scope: int
@@ -76,6 +79,7 @@ class Function(NamedTuple):
     owner: int = 0
     modes: "tuple[Mode, ...]" = ()
     kind: str = ""
+    inside: "tuple[Value, ...]" = ()
 
 
 class Bound(NamedTuple):

@@ -129,6 +129,7 @@ CALL_METHOD: list[Callable[[Machine, Method, Call], Value]] = []
 MAKE_BASE: list[Callable[[Machine, Ref, int, Call], None]] = []
 WAITING_MODE: list[Callable[[list[tuple[int, ast.AST | None]]], Mode | None]] = []
 LAMBDA_RAN: list[Callable[[Machine, ast.Lambda, Value], None]] = []
+INSIDE: list[Callable[[Machine, Function, Call], Value]] = []
 CALL_OBJECT: list[Callable[[Machine, Ref, Call], Value]] = []
 
 
@@ -229,6 +230,8 @@ def call_function(
     m: Machine, function: Function, call: Call, taker: Callable[[Value], Value] | None = None
 ) -> Value:
     """Run a function of the file with these arguments."""
+    if function.inside:
+        return INSIDE[0](m, function, call)
     node = function.node
     m.reached.add(node)
     if m.mode & GRAD:
@@ -484,17 +487,36 @@ def decorate(m: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef, function:
                 value = value._replace(kind=_PLAIN_DECORATORS[applied.name] or value.kind)
             elif applied.name in ("torch.no_grad", "torch.inference_mode", "torch.enable_grad"):
                 value = call_value(m, call_value(m, applied, Call(decorator, ())), Call(decorator, (value,)))
+            elif applied.name.startswith("torch.") and not isinstance(m.frames[-1].node, ast.ClassDef):
+                wrapped = call_value(m, applied, Call(decorator, (value,)))
+                value = wrapped if type(wrapped) in (Function, Partial) else value
         elif type(applied) is Mode:
             m.emit(ModeDecorator(decorator, m.where(), node))
             value = _apply_mode(m, applied, Call(decorator, (value,)))
         elif type(applied) is Function:
             wrapped = call_function(m, applied, Call(decorator, (value,)))
-            value = wrapped if type(wrapped) is Function else value
+            value = wrapped if type(wrapped) is Function or _is_callable(m, wrapped) else value
+        elif type(applied) is Managed or _has(m, applied, "__enter__"):
+            value = value._replace(inside=(*value.inside, applied))
+        elif type(applied) in (Class, Bound) or _is_callable(m, applied):
+            wrapped = call_value(m, applied, Call(decorator, (value,)))
+            value = wrapped if type(wrapped) in (Function, Bound) or _is_callable(m, wrapped) else value
         elif type(decorator) is ast.Attribute and decorator.attr in ("setter", "deleter", "getter"):
             if decorator.attr == "setter":
                 m.store.set((m.frames[-1].scope, setter_of(node.name)), value)
             return m.cells.get((m.frames[-1].scope, node.name), value)
     return value
+
+
+def _is_callable(m: Machine, value: Value) -> bool:
+    """Whether a value is an object of the file that can be called."""
+    return _has(m, value, "__call__")
+
+
+def _has(m: Machine, value: Value, name: str) -> bool:
+    """Whether a value is an object of the file whose class has this method."""
+    content = m.cells.get(getattr(value, "address", -1)) if type(value) is Ref else None
+    return type(content) is Instance and find_in_class(m, content.owner, name) is not None
 
 
 # -- classes

@@ -4,7 +4,7 @@ import ast
 
 from gradvet.autograd.machine import Frame, Machine
 from gradvet.autograd.memory.scopes import yields_in_order
-from gradvet.autograd.memory.values import NONE, Sequence, Value
+from gradvet.autograd.memory.values import NONE, Sequence, Unknown, Value, join
 
 MOST_YIELDED = 20
 
@@ -20,7 +20,7 @@ class Yielded:
         m.store.set(self._cell, None)
 
     def collect(self, value: Value) -> Value:
-        """Something is yielded; what is sent back is not known to be anything."""
+        """Something is yielded; what is sent back is not known, where anything is sent at all."""
         m, frame = self._m, self._frame
         if self._in_order is not None:
             self._in_order.append(value)
@@ -29,7 +29,7 @@ class Yielded:
         m.store.set(self._cell, m.store.union((m.cells.get(self._cell), value)))
         if any(_never_ends(loop.node) for loop in frame.loops):
             frame.returns.append((m.store.delta(frame.base), NONE))  # it is left here, and not gone on with
-        return NONE
+        return join(NONE, Unknown("what is sent to a generator")) if m.sends else NONE
 
     def taken(self) -> Sequence:
         """All that was yielded."""

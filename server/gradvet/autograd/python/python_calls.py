@@ -188,6 +188,8 @@ def _container(m: Machine, name: str, call: Call) -> Value:
             joined = tuple(item for part in parts if part is not None for item in part)
             return m.new(call.node, Sequence("members" if _is_members(m, call.args[0]) else "list", joined))
     source = call.args[0]
+    if name == "itertools.repeat":
+        return m.new(call.node, Sequence("generator", None, source, nonempty=True))
     if name == "builtins.sorted":
         _ask_key(m, source, call)
     content = m.cells.get(getattr(source, "address", -1))
