@@ -71,3 +71,19 @@ attended, weights = mha(seq, seq, seq, need_weights=False)
 attended
 weights
 mha(seq, seq, seq)[1]
+
+# Complex numbers, numbers for tensors, and what is told of indices.
+z = torch.randn(3, dtype=torch.cfloat, requires_grad=True)
+z.conj()
+z.conj().T.abs()
+z.real
+z.resolve_conj()
+x.conj()
+z.unsqueeze(0).mH
+t = torch.ones(3, requires_grad=True)
+t.fmod(2)
+t.remainder(2)
+t.float_power(2)
+torch.xlogy(t, 2.0)
+torch.rsub(t, 2.0)
+nn.MaxPool2d(2, return_indices=True)(nn.Conv2d(3, 3, 1)(x))[1]

@@ -22,7 +22,18 @@ from gradvet.autograd.library.operations import (
 )
 from gradvet.autograd.library.tensors import set_requires_grad
 from gradvet.autograd.machine import Machine
-from gradvet.autograd.memory.domain import ANY_FN, FLOAT, MAYBE, NO, NOTHING, YES, Alias, Origin, Tensor
+from gradvet.autograd.memory.domain import (
+    ANY_FN,
+    FLOAT,
+    INTEGER,
+    MAYBE,
+    NO,
+    NOTHING,
+    YES,
+    Alias,
+    Origin,
+    Tensor,
+)
 from gradvet.autograd.memory.values import (
     FALSE,
     NONE,
@@ -466,6 +477,10 @@ def call_layer(m: Machine, ref: Ref, content: Layer, call: Call) -> Value:
     if m.judge is not None and "hx" in inputs.arguments and content.name.endswith("Cell"):
         m.judge.recurrences.called(call.node, inputs.arguments["hx"], value)
     value = _without_left_out(content, call, value)
+    if options.get("return_indices") == TRUE and m.tensor(value) is not None:
+        value = Tuple(
+            (value, m.new(call.node, Tensor(dtype=INTEGER, view=MAYBE, inference=made_in(m)), "indices"))
+        )
     if "reduction" in options or "reduce" in options:
         told = options.get("reduction")
         if type(value) is Ref and (type(told) is not Const or told.value == "none"):

@@ -752,6 +752,8 @@ def edit(
             asked = any(o.state.requires_grad & YES and o.state.leaves for o in others)
             m.judge.walks.leaf_changed(site, before, leaf, target, words, asks=asked)
         return  # torch raises; the tensor stays what it was
+    if before.inference == YES and not before.counted and not m.mode & INFERENCE:
+        return  # it can only be changed where it was made
     if _is_barred(m, before, words, others):
         if m.judge is not None:
             m.judge.walks.view_changed(site, before, target, words)

@@ -228,6 +228,8 @@ def set_requires_grad(m: Machine, value: Value, flag: Value, node: ast.AST) -> N
     for ref, state in m.tensors(value):
         if state.is_leaf == NO and wanted & YES:
             continue
+        if wanted == YES and state.inference == YES and not m.mode & INFERENCE:
+            continue  # torch raises
         if m.judge is not None and wanted != MAYBE and state.parameter & YES:
             m.judge.freezes.flag_set(node, ref.address & ~1, trains=wanted == YES)
         leaves = frozenset({ref.address}) if wanted & YES else NOTHING
