@@ -73,7 +73,7 @@ def _to_single(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _complex(case: Case) -> Iterator[Case]:
-    """The case with complex numbers; convolutions of them are put together of others, and are too rare to blur what is said."""
+    """The case with complex numbers; convolutions of them are other nodes, and too rare to blur what is said."""
     if "conv" not in case.name.lower():
         yield replaced(case, _to_complex)
 

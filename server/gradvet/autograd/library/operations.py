@@ -752,8 +752,6 @@ def edit(
             asked = any(o.state.requires_grad & YES and o.state.leaves for o in others)
             m.judge.walks.leaf_changed(site, before, leaf, target, words, asks=asked)
         return  # torch raises; the tensor stays what it was
-    if before.inference == YES and not before.counted and not m.mode & INFERENCE:
-        return  # it can only be changed where it was made
     if _is_barred(m, before, words, others):
         if m.judge is not None:
             m.judge.walks.view_changed(site, before, target, words)
@@ -762,10 +760,10 @@ def edit(
         m.judge.written(site, before, [operand.state for operand in others], words)
         m.judge.walks.changed(site, target_value, before, target, words, maker)
         m.judge.overwritten.changed(site, target_value, maker)
+    if before.inference == YES and not before.counted and not m.mode & INFERENCE:
+        return  # torch raises
     _count_change(m, before)
-    asks = [o for o in others if o.state.requires_grad & YES and o.state.dtype != INTEGER]
-    if op is not None:
-        asks = [o for o in asks if o.parameter in op.grad_from]
+    asks = _asking(op, others)
     open_ = bool(unknown) and bool(m.mode & GRAD) and (op is None or bool(op.grad_from))
     if before.dtype == INTEGER or not (asks or before.requires_grad & YES or open_):
         _take_cuts(m, site, target_value, before, words, others)
@@ -814,6 +812,12 @@ def edit(
         names = frozenset({ANY_FN})  # the view is made again from its base
     m.update(target_value, change)
     _reach_aliases(m, target_value, before, bases, change)
+
+
+def _asking(op: Op | None, others: tuple[Operand, ...]) -> list[Operand]:
+    """Those of the operands of an edit through which a gradient may come."""
+    asks = [o for o in others if o.state.requires_grad & YES and o.state.dtype != INTEGER]
+    return asks if op is None else [o for o in asks if o.parameter in op.grad_from]
 
 
 def _count_change(m: Machine, state: Tensor) -> None:
