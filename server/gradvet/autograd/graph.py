@@ -289,7 +289,9 @@ def free(
     is one of several, of which the program has made the one that it needs: where it is there, it is the root.
     """
     found = reachable(m, root.nodes)
+    ends, own = NOTHING, NOTHING
     if inputs is not None:
+        ends = NOTHING.union(*(state.nodes for state in inputs))
         made = (state.nodes for state in inputs if accumulates and state.view == NO)
         own = NOTHING.union(*made)
         found = leading_to(found, inputs) | {at: found[at] for at in sorted(own) if at in found}
@@ -302,9 +304,10 @@ def free(
             if spoiled is not None:
                 m.judge.needed_spoiled(spoiled, node)
     if not keep:
-        visited = set() if _is_one_of_many(m, root) else set(sure)
+        # What made the end of the way is come by only where it also stands for what was made there before.
+        visited = set() if _is_one_of_many(m, root) else set(sure) - (ends - own)
         for address, node in found.items():
-            freed = YES if certain or chosen else node.freed | YES
+            freed = YES if (certain or chosen) and address not in ends - own else node.freed | YES
             gone = YES if address in visited else node.gone | YES
             if freed != node.freed or gone != node.gone:
                 m.store.set(node_key(address), node._replace(freed=freed, gone=gone))

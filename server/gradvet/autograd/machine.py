@@ -229,6 +229,10 @@ class Machine:
         self.made_nodes = 0
         self.lone: set[ast.AST] = set()
         self.consumed: set[ast.AST] = set()
+        self.waiting: dict[int, Frame] = {}  # where generators lie that were only named, and who did
+        self.put_off: set[ast.AST] = (
+            set()
+        )  # the calls whose results are only named: a generator does not begin there
         self.view_modes: dict[ast.AST, int] = {}
         self.entered: list[ast.AST] = []
         self.entered_twice: set[ast.AST] = set()
@@ -437,6 +441,10 @@ class Machine:
     def context_of(self, address: int) -> int:
         """The context in which an address was made."""
         return self._context_of.get(address & ~1, 0)
+
+    def made_at(self, address: int) -> ast.AST:
+        """The node that made what lies at an address, in whichever module it stands."""
+        return self._site_of[address & ~1]
 
     def site_of(self, address: int) -> ast.AST | None:
         """The node that made what lies at an address; None when it stands in a module that is only imported."""

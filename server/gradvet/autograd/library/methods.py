@@ -62,6 +62,7 @@ from gradvet.autograd.python.calls import (
     CALLED,
     MAKE_BASE,
     Call,
+    begin,
     call_value,
     find_in_class,
     make_base,
@@ -83,6 +84,7 @@ def call_method(m: Machine, method: Method, call: Call) -> Value:
         return tensors.call_method(m, receiver, _method_call(name, call))
     kind = type(receiver)
     if kind is Ref:
+        begin(m, receiver)
         content = m.cells.get(receiver.address)
         handler = _BY_CONTENT.get(type(content))
         if handler is not None:

@@ -47,6 +47,7 @@ from gradvet.autograd.memory.values import (
     const,
     join,
     join_all,
+    join_cells,
 )
 from gradvet.autograd.python.generators import Yielded
 
@@ -227,12 +228,17 @@ def _apply_mode(m: Machine, mode: Mode, call: Call) -> Value:
 
 
 def call_function(
-    m: Machine, function: Function, call: Call, taker: Callable[[Value], Value] | None = None
+    m: Machine,
+    function: Function,
+    call: Call,
+    taker: Callable[[Value], Value] | None = None,
 ) -> Value:
-    """Run a function of the file with these arguments."""
+    """Run a function of the file with these arguments; a generator that is only named waits until it is begun."""
     if function.inside:
         return INSIDE[0](m, function, call)
     node = function.node
+    if taker is None and _begins_later(m, function, call):
+        return waiting(m, call.node, function, call)
     m.reached.add(node)
     if m.mode & GRAD:
         m.recorded.add(node)
@@ -281,6 +287,63 @@ def call_function(
     finally:
         m.frames.pop()
         m.calls.pop()
+
+
+NOT_BEGUN = "a generator that has not begun"
+WAITS, RAN = "#waits", "#ran"
+"""Cells of a generator: how it is begun, and in which grad modes (a bit set) it has run already."""
+
+
+def _begins_later(m: Machine, function: Function, call: Call) -> bool:
+    """Whether a call only names a generator: its body runs where it is gone through, in the grad mode of that place."""
+    if call.node not in m.put_off and call.node not in m.lone:
+        return False
+    plain = call.star is None and call.stars is None and function.kind not in ("contextmanager", ABSTRACT)
+    return plain and not isinstance(function.node, ast.Lambda) and m.info(function.node).is_generator
+
+
+def waiting(m: Machine, node: ast.AST, function: Value, call: Call) -> Ref:
+    """Something lazy that is only named: it runs when it is gone through, in the frame that made it."""
+    ref = m.new(node, Opaque(NOT_BEGUN, call.args), "waiting")
+    m.write_cell(ref, WAITS, Partial(function, call.args, tuple(call.keywords.items())))
+    m.store.set((ref.address, RAN), 0)
+    m.waiting[ref.address] = m.frames[-1]
+    return ref
+
+
+def begin(m: Machine, ref: Ref) -> None:
+    """A generator is gone through: its body runs, once for each grad mode in which that happens."""
+    if ref.address & ~1 not in m.waiting:
+        return
+    waits, ran = m.cells.get((ref.address, WAITS)), m.cells.get((ref.address, RAN))
+    if type(waits) is not Partial or type(ran) is not int or not m.mode & ~ran:
+        return  # nothing waits there, or it ran in this mode
+    m.store.set((ref.address, RAN), ran | m.mode)
+    mark = m.store.mark()
+    site = m.made_at(ref.address)
+    m.put_off.discard(site)
+    m.frames.append(m.waiting[ref.address & ~1])
+    if isinstance(site, ast.expr) and not isinstance(site, ast.Call):
+        value = m.eval(site)
+    else:
+        value = call_value(m, waits.function, Call(site, waits.args, dict(waits.keywords)))
+    m.frames.pop()
+    content = m.cells.get(getattr(value, "address", -1))
+    if type(content) is Sequence:
+        held = m.cells[ref.address]
+        m.store.set(
+            ref.address, content if type(held) is not Sequence else join_cells(held, _any_of(content))
+        )
+        mode = m.cells.get((value.address, "#mode"))
+        if mode is not None:
+            m.write_cell(ref, "#mode", mode)
+    if ran:
+        m.store.merge([m.store.take(mark), {}])
+
+
+def _any_of(content: Sequence) -> Sequence:
+    """The same elements, any number of them."""
+    return Sequence(content.kind, None, content.element)
 
 
 def _tells_nothing(m: Machine, function: Function, call: Call) -> bool:

@@ -18,6 +18,7 @@ from gradvet.autograd.memory.values import (
     Value,
     join_all,
 )
+from gradvet.autograd.python.calls import begin
 from gradvet.autograd.python.contexts import in_mode
 from gradvet.autograd.python.control import narrow, truth
 from gradvet.autograd.python.names import builds_modules
@@ -31,6 +32,8 @@ MOST_NAMED = 60  # `Machine.numbered` has place for so many
 def run_for(m: Machine, node: ast.For) -> bool:
     """Run a `for` loop; whether its end is reached."""
     source = m.eval(node.iter)
+    if type(source) is Ref:
+        begin(m, source)
     waits = m.cells.get((getattr(source, "address", -1), "#mode"))
     if type(waits) is Mode:
         # The generator waits inside a `with torch.no_grad()` of its own while the body runs.

@@ -45,6 +45,7 @@ from gradvet.autograd.python.calls import (
     ABSTRACT,
     Call,
     Member,
+    begin,
     call_function,
     call_value,
     find_in_class,
@@ -518,6 +519,7 @@ def items_of(m: Machine, value: Value) -> tuple[Value, ...] | None:
     if kind is Const and value.kind == "str" and len(value.value) <= MOST_LETTERS:
         return tuple(const(letter) for letter in value.value)
     if kind is Ref:
+        begin(m, value)
         content = m.cells.get(value.address)
         match content:
             case Sequence(items=items, rest=None) if items is not None and content.kind != "set":
@@ -544,6 +546,7 @@ def element_of(m: Machine, value: Value, node: ast.AST) -> Value:
     if kind is Tuple:
         return join_all(list(value.items)) if value.items else Unknown("an element of nothing")
     if kind is Ref:
+        begin(m, value)
         content = m.cells.get(value.address)
         match content:
             case Sequence():

@@ -37,7 +37,7 @@ from gradvet.autograd.memory.values import (
     join,
     join_all,
 )
-from gradvet.autograd.python.calls import FIELD, Call, call_value, find_in_class, unknown_call
+from gradvet.autograd.python.calls import FIELD, Call, begin, call_value, find_in_class, unknown_call, waiting
 from gradvet.autograd.python.contexts import SUPPRESSING
 from gradvet.autograd.python.control import is_instance, truth
 from gradvet.autograd.python.objects import are_parameters, element_of, get_attribute, items_of, set_attribute
@@ -182,11 +182,13 @@ def _container(m: Machine, name: str, call: Call) -> Value:
         return Tuple(()) if kind == "tuple" else m.new(call.node, Sequence(kind))
     if name == "tqdm.trange":
         return m.new(call.node, Range(Number("int")))
-    if name == "itertools.chain":
+    if name == "itertools.chain" and len(call.args) > 1:
         parts = [items_of(m, value) for value in call.args]
         if all(part is not None for part in parts):
             joined = tuple(item for part in parts if part is not None for item in part)
             return m.new(call.node, Sequence("members" if _is_members(m, call.args[0]) else "list", joined))
+        either = join_all([element_of(m, value, call.node) for value in call.args])
+        return m.new(call.node, Sequence("generator", None, either, nonempty=True))
     source = call.args[0]
     if name == "itertools.repeat":
         return m.new(call.node, Sequence("generator", None, source, nonempty=True))
@@ -363,6 +365,8 @@ def _make_namedtuple(m: Machine, name: str, call: Call) -> Value:
 
 @handles("builtins.next")
 def _next(m: Machine, name: str, call: Call) -> Value:
+    if call.args and type(call.args[0]) is Ref:
+        begin(m, call.args[0])
     waits = m.cells.get((getattr(call.args[0], "address", -1), "#mode")) if call.args else None
     if type(waits) is Mode:
         m.store.set(MODE, waits.after(m.mode))  # until it goes on, or is thrown away
@@ -388,6 +392,8 @@ def _following(m: Machine, call: Call) -> Value:
 def _map(m: Machine, name: str, call: Call) -> Value:
     if len(call.args) < 2:  # noqa: PLR2004
         return Unknown()
+    if call.node in m.put_off:
+        return waiting(m, call.node, External(name), call)
     function, sources = call.args[0], call.args[1:]
     items = items_of(m, sources[0]) if len(sources) == 1 else None
     if items is not None and len(items) <= MOST_ITEMS:
