@@ -647,6 +647,12 @@ def copied(m: Machine, node: ast.AST, source: Value) -> None:
         m.judge.cut_notes.copied.setdefault(node, (m.where(), state))
 
 
+@method("as_subclass")
+def _as_subclass(m: Machine, receiver: Value, state: Tensor, call: MethodCall) -> Value:
+    """A tensor of a class that may do with each op what it likes."""
+    return Unknown("a tensor of another class")
+
+
 @method("register_parameter", "share_memory_")
 def _itself(m: Machine, receiver: Value, state: Tensor, call: MethodCall) -> Value:
     return receiver

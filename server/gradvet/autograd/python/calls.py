@@ -529,6 +529,9 @@ _PLAIN_DECORATORS = {
 }
 
 
+_DISPATCHING = frozenset({"functools.singledispatch", "functools.singledispatchmethod"})
+
+
 def setter_of(name: str) -> str:
     """The cell of a class that holds the setter of a property."""
     return f"#set {name}"
@@ -546,6 +549,8 @@ def decorate(m: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef, function:
         if type(applied) is External:
             if value.kind == ABSTRACT:
                 continue
+            if applied.name in _DISPATCHING:
+                return Unknown("a function that is one of several")
             if applied.name in _PLAIN_DECORATORS:
                 value = value._replace(kind=_PLAIN_DECORATORS[applied.name] or value.kind)
             elif applied.name in ("torch.no_grad", "torch.inference_mode", "torch.enable_grad"):

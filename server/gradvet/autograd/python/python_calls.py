@@ -72,7 +72,7 @@ def _int(m: Machine, name: str, call: Call) -> Value:
         if type(content) is Instance:
             special = find_in_class(m, content.owner, "__len__")
             if special is not None:
-                call_value(m, special, Call(call.node, (call.args[0],)))
+                return call_value(m, special, Call(call.node, (call.args[0],)))
     return Number("int")
 
 
@@ -336,9 +336,13 @@ def _largest(m: Machine, name: str, call: Call) -> Value:
 def _arithmetic(m: Machine, name: str, call: Call) -> Value:
     if not call.args:
         return NONE
+    short = name.rpartition(".")[2]
     if m.tensor(call.args[0]) is not None:
-        short = name.rpartition(".")[2]
         return call_value(m, External(f"torch.{short}"), call)
+    content = m.cells.get(getattr(call.args[0], "address", -1))
+    own = find_in_class(m, content.owner, f"__{short}__") if type(content) is Instance else None
+    if own is not None:
+        return call_value(m, own, call)
     return Number("number", number_of(m, call.node, name, call.args[0]).cuts)
 
 
