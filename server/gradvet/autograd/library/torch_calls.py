@@ -311,6 +311,8 @@ def _tensor(m: Machine, name: str, call: Call) -> Value:
     if name == "torch.LongTensor":
         keywords = {**keywords, "dtype": External("torch.long")}
     source = call.argument(0, "data")
+    if name != "torch.tensor" and len(call.args) == 1 and m.tensor(source) is not None:
+        return _alias(m, call, source)
     if name == "torch.tensor" and source is not None:
         copied_by_constructor(m, call.node, source)
     if name in ("torch.FloatTensor", "torch.Tensor") or _is_float_data(m, source):
@@ -318,6 +320,15 @@ def _tensor(m: Machine, name: str, call: Call) -> Value:
     elif name == "torch.tensor" and _is_integer_data(m, source):
         keywords = {"dtype": External("torch.long"), **keywords}
     return rewrapped(m, call.node, source if source is not None else NONE, f"{name}()", keywords)
+
+
+def _alias(m: Machine, call: Call, source: Value) -> Value:
+    """`torch.Tensor(tensor)` is a view of all of it."""
+    view = load().method("view_as")
+    if view is None:
+        return unknown_call(m, call, "a view")
+    op = view._replace(out=tuple(out._replace(fn=("AliasBackward0",)) for out in view.out))
+    return perform(m, call.node, op, (source,), {}, name="Tensor()")
 
 
 def _is_integer_data(m: Machine, source: Value | None) -> bool:

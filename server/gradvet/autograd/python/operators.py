@@ -166,7 +166,7 @@ def _special(m: Machine, value: Value, name: str) -> Value | None:
     return None if found is None else Bound(found, value)
 
 
-def _own_operator(m: Machine, node: ast.AST, kind: type, left: Value, right: Value) -> Value | None:
+def _own_operator(m: Machine, node: ast.AST, kind: type[ast.AST], left: Value, right: Value) -> Value | None:
     """An operator that the class of an operand defines; a tensor leaves it to the other where that is no tensor."""
     own = _special(m, left, f"__{_NAMES[kind]}__")
     if own is not None:
@@ -175,7 +175,7 @@ def _own_operator(m: Machine, node: ast.AST, kind: type, left: Value, right: Val
     return None if reflected is None else call_value(m, reflected, Call(node, (left,)))
 
 
-_REFLECTED = {
+_REFLECTED: dict[type[ast.AST], str] = {
     ast.Eq: "__eq__", ast.NotEq: "__ne__", ast.Lt: "__gt__", ast.LtE: "__ge__", ast.Gt: "__lt__", ast.GtE: "__le__",
 }  # fmt: skip
 """What a comparison asks of its right operand."""

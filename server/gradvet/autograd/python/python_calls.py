@@ -315,6 +315,20 @@ def _of_one_making(element: Value) -> tuple[Value, ...]:
     return atoms if len(same) == 1 and None not in same else ()
 
 
+_OPERATORS = {
+    "add": ast.Add, "sub": ast.Sub, "mul": ast.Mult, "truediv": ast.Div, "floordiv": ast.FloorDiv, "mod": ast.Mod,
+    "pow": ast.Pow, "matmul": ast.MatMult, "and_": ast.BitAnd, "or_": ast.BitOr, "xor": ast.BitXor,
+}  # fmt: skip
+
+
+@handles(*(f"operator.{name}" for name in _OPERATORS))
+def _operator(m: Machine, name: str, call: Call) -> Value:
+    """An operator as a function."""
+    if len(call.args) != PAIR:
+        return unknown_call(m, call, "the result of an operator")
+    return binary(m, call.node, _OPERATORS[name.removeprefix("operator.")](), *call.args)
+
+
 def _ask_key(m: Machine, source: Value, call: Call) -> None:
     """`key=` of `sorted`, `min` and `max` is asked about each element."""
     key = call.keywords.get("key")
