@@ -538,12 +538,12 @@ def opaque_forward(m: Machine, ref: Ref, trains: list[Operand], call: Call) -> V
     truth = NO
     for operand in through:
         truth = YES if YES in (operand.state.requires_grad, truth) else truth | operand.state.requires_grad
-    unknown = tuple(value for value in call.all_values() if _is_unknown(m, value))
+    unknown = any(_is_unknown(m, value) for value in call.all_values())
     if truth == NO and (unknown or not trains or _holds_unknown(m, ref)):
         truth = MAYBE  # what is not seen of the module may train
     address = m.address(site, "module result")
     func = site.func if isinstance(site, ast.Call) else site
-    given = Inputs({}, tuple(operands), unknown)
+    given = Inputs({}, tuple(operands), ())
     state = computed(
         m,
         site,
