@@ -186,6 +186,25 @@ def train(model, scaler, batches):
             loss, count = wrapped(step)
             scaler.scale(loss).backward()
 """,
+    "numpy's functions give numbers for numbers": """
+class Scaled(nn.Module):
+    def __init__(self, net, temperature):
+        super().__init__()
+        self.net, self.temperature = net, temperature
+        self.linear = nn.Linear(3, 3)
+
+    def forward(self, x):
+        widths = self.linear(x)[..., :2]
+        widths = widths * np.exp(self.temperature)
+        if hasattr(self.net, "hidden_features"):
+            widths /= np.sqrt(self.net.hidden_features)
+        return widths
+""",
+    "an argument of a forward that is a module is not made there": """
+class Decoder(nn.Module):
+    def forward(self, x, head: nn.Linear, position: nn.Module):
+        return head(x + position(x))
+""",
     "a buffer takes no part in a gradient": """
 class Range(nn.Module):
     def __init__(self, low):

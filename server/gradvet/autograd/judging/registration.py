@@ -199,6 +199,7 @@ class Registration:
             for method in info.node.body
             if isinstance(method, ast.FunctionDef) and method.name == "forward"
             for call in ast.walk(method)
+            if isinstance(call, ast.Call)
         }
         for address, content in list(m.cells.items()):
             if type(address) is not int or type(content) is not Layer or not content.parameters:

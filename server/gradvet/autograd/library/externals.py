@@ -27,6 +27,7 @@ from gradvet.autograd.memory.domain import (
 )
 from gradvet.autograd.memory.values import (
     NONE,
+    Array,
     Const,
     External,
     Instance,
@@ -40,6 +41,8 @@ from gradvet.autograd.memory.values import (
     Tuple,
     Unknown,
     Value,
+    atoms,
+    join,
 )
 from gradvet.autograd.python.calls import CALL_EXTERNAL, Call, call_value, unknown_call
 from gradvet.autograd.python.objects import AXES, element_of
@@ -217,6 +220,11 @@ def _initialised(m: Machine, name: str, call: Call) -> Value:
     return target
 
 
+def _is_many(m: Machine, value: Value) -> bool:
+    """Whether numpy makes an array of a value: an array, a list or a tuple."""
+    return type(value) is Tuple or type(m.cells.get(getattr(value, "address", -1))) in (Array, Sequence)
+
+
 def _numpy(m: Machine, name: str, call: Call) -> Value:
     """numpy, and the libraries that hand what they are given to it: a tensor that requires grad raises there."""
     short = name.rpartition(".")[2]
@@ -249,7 +257,8 @@ def _numpy(m: Machine, name: str, call: Call) -> Value:
         return External("numpy.random")
     if name.startswith("numpy."):
         first = call.args[0] if call.args else None
-        if short in arrays.UFUNCS and type(first) in (Const, Number):
+        numbers = [type(atom) in (Const, Number) for atom in atoms(first)] if first is not None else []
+        if short in arrays.UFUNCS and numbers and all(numbers):
             return Number("float", cuts)
         if short in arrays.UFUNCS and m.tensor(first) is not None:
             made = tensor_like(m, call.node, f"{short}()", dtype=FLOAT | INTEGER, inference=made_in(m))
@@ -265,7 +274,10 @@ def _numpy(m: Machine, name: str, call: Call) -> Value:
         given = m.tensor(call.args[0]) if name in arrays.KEEPS and call.args else None
         if given is not None:
             return array_of(m, call.node, call.args[0], given)
-        return arrays.fresh(m, call.node, cuts)
+        made = arrays.fresh(m, call.node, cuts)
+        if short in arrays.UFUNCS and first is not None and not _is_many(m, first):
+            return join(Number("float", cuts), made)  # `np.sqrt(self.width)` is most often a number
+        return made
     if name.startswith("sklearn.metrics."):
         return Number("float", cuts)
     if name.startswith("matplotlib.") and short in _DRAWINGS:

@@ -386,7 +386,9 @@ def in_place(m: Machine, node: ast.AugAssign, op: ast.operator, current: Value, 
     if m.tensor(current) is not None:
         forgotten.used(m, value, node)
         if type(value) is Union and m.tensor(value) is None:
-            values = [g for g in _groups(m, value) if g != const(None)]
+            groups = [group for group in _groups(m, value) if group != const(None)]
+            # Where it may be a number as well as an array, it is a number: with an array the line would raise.
+            values = [group for group in groups if not _is_array(m, group)] or groups
             return join_all([in_place(m, node, op, current, group) for group in values] or [current])
         done = _tensor_op(m, node, type(op), current, value, target=node.target, prefix="i")
         if done is not None:
