@@ -245,7 +245,7 @@ def test_bad_settings_are_exit_status_2(shell: Shell) -> None:
     (shell.folder / "gradvet.toml").write_text("select = 3\n")
     status, out, errors = shell.run("check")
     assert (2, "") == (status, out)
-    assert "gradvet.toml: `select` must be a list of strings, not 3" in errors
+    assert "gradvet.toml: `select` must be a list of strings, not `3`" in errors
 
 
 def test_one_bad_file_does_not_hide_the_others(shell: Shell) -> None:

@@ -203,9 +203,9 @@ async def test_what_can_be_done_about_all_findings_of_a_rule(client: Any) -> Non
     offered = await code_actions(client, first.range, only=["quickfix"], diagnostics=[first], commands=True)
     titles = [action.title for action in offered]
     assert titles[-3:] == [
-        "Fix all 2 findings of graph-retained in this file (safe)",
+        "Fix all 2 findings of `graph-retained` in this file (safe)",
         "Ignore in this file: # gradvet: ignore-file[graph-retained]",
-        "Read about graph-retained",
+        "Read about `graph-retained`",
     ]
     assert [getattr(action, "is_preferred", None) for action in offered].count(True) == 1
     every = await client.code_action_resolve_async(offered[-3])

@@ -138,7 +138,7 @@ def test_a_path_that_ends_at_a_cut_tells_what_was_before_it() -> None:
     steps = paths(NET + "y = (w * 3).data\n", "y = (w")
     assert [step.split(",")[0] for step in steps] == [
         "`torch.ones(3",
-        "`w * 3` records *",
+        "`w * 3` records `*`",
         "**the gradient is cut in silence: `(w * 3).data` gives the storage without its graph**",
         "`y`: does not require grad · leaf · grad_fn None",
     ]
@@ -159,8 +159,8 @@ def test_a_lens_tells_what_a_gradient_reaches_and_what_cuts_it() -> None:
     [lens] = lenses(analyze(Source("/w/a.py", NET)))
     assert NET[lens.span.start : lens.span.end] == "def forward"
     assert lens.title == (
-        "gradient reaches net.fc1.weight, net.fc1.bias, net.fc2.weight, net.fc2.bias · "
-        "cut by detach() (line 12) · graph held by self.last"
+        "gradient reaches `net.fc1.weight`, `net.fc1.bias`, `net.fc2.weight`, `net.fc2.bias` · "
+        "cut by `detach()` (line 12) · graph held by `self.last`"
     )
     assert lenses(analyze(Source("/w/a.py", "import torch\ndef f(a):\n    return a + 1\n"))) == []
 

@@ -47,11 +47,11 @@ def test_hints_tell_where_what_autograd_holds_changes(program: Analysis) -> None
     assert hints(program) == {
         "leaf": "leaf",
         "h": "grad",
-        "flat": "alias of h",
+        "flat": "alias of `h`",
         "cut": "detached",
         "quiet": "no grad",
         "fast": "inference",
-        "raw": "alias of leaf",
+        "raw": "alias of `leaf`",
     }
 
 
@@ -69,7 +69,7 @@ def test_graphs_that_begin_are_not_told_unless_asked_for(program: Analysis) -> N
 
 def test_hints_are_given_for_the_lines_that_are_asked_for(program: Analysis) -> None:
     start = PROGRAM.index("flat")
-    assert ["alias of h"] == [hint.label for hint in inlays(program, Span(start, start + 4), KINDS)]
+    assert ["alias of `h`"] == [hint.label for hint in inlays(program, Span(start, start + 4), KINDS)]
 
 
 def test_a_hint_explains_itself(program: Analysis) -> None:

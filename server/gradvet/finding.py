@@ -111,8 +111,9 @@ MOST_NAMES = 4
 
 
 def named(names: Sequence[str]) -> str:
-    """A few names in a row; the rest is not told one by one."""
-    return ", ".join(names[:MOST_NAMES]) + (", ..." if len(names) > MOST_NAMES else "")
+    """A few names in a row, in back quotes; the rest is not told one by one."""
+    told = [name if "`" in name else f"`{name}`" for name in names[:MOST_NAMES]]
+    return ", ".join(told) + (", ..." if len(names) > MOST_NAMES else "")
 
 
 def without_gradient(event: CutPath) -> str:

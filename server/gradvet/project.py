@@ -299,7 +299,7 @@ def _settings(path: Path, table: object, where: str, complain: Callable[[str], N
         if isinstance(value, list) and all(isinstance(name, str) for name in value):
             names[key] = tuple(value)
         else:
-            complain(f"{where}`{key}` must be a list of strings, not {value!r}")
+            complain(f"{where}`{key}` must be a list of strings, not `{value!r}`")
     for key in ("select", "ignore"):
         for name in names[key]:
             if (complaint := unknown_rules([name])) is not None:

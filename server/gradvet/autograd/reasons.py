@@ -107,7 +107,9 @@ class States(Mapping[ast.AST, ExpressionState]):
         if type(content) is not Tensor:
             return self._leaf_names.get(leaf & ~1, "")
         origin = content.origin
-        return self._leaf_names.get(leaf & ~1) or (_words(origin).strip("`") if origin is not None else "")
+        return self._leaf_names.get(leaf & ~1) or (
+            _words(origin).replace("`", "") if origin is not None else ""
+        )
 
     def way(self, node: ast.AST) -> Way | None:
         """The way of a gradient from an expression, as the run left the graph."""

@@ -39,7 +39,7 @@ def _lines(told: Explanation, link: Link) -> Iterator[str]:
 def _suspect(source: Source, suspect: Suspect, link: Link) -> Iterator[str]:
     row, _ = source.row_column(suspect.span.start)
     rule = suspect.diagnostic.rule if suspect.diagnostic is not None else None
-    name = f" [{rule.name}]({rule_url(rule)})" if rule is not None else ""
+    name = f" ([{rule.name}]({rule_url(rule)}))" if rule is not None else ""
     yield f"1. {_row(source, row, link)}: {suspect.reason}{name}"
     yield ""
     yield f"   {code(source.line(row).strip(), 90)}"

@@ -41,7 +41,9 @@ async def offered(session: Session, known: Known, params: lsp.CodeActionParams) 
     # A notebook has one of its own: a client asks each cell, and would make the same edits many times.
     kind = FIX_ALL_IN_NOTEBOOK if isinstance(known.document, Notebook) else FIX_ALL
     if (lazy or only is not None) and wanted(kind, only) and _any_safe(known.analysis):
-        found.append((lsp.CodeAction(title="Gradvet: apply all safe fixes", kind=kind), None))
+        found.append(
+            (lsp.CodeAction(title=f"Gradvet: {session.words.say('apply all safe fixes')}", kind=kind), None)
+        )
     for code_action, action in found:
         if action is not None and action.kind == PAGE:
             arguments = [action.diagnostic.rule.name]
@@ -102,7 +104,7 @@ async def _workspace_edit(session: Session, known: Known, action: Action | None)
         edits = await session.work(_edits, session, known, action)
     except CannotRewriteError as error:
         if can.lazy_edits:  # the user has chosen it, and waits
-            message = f"Gradvet: {error}"
+            message = f"Gradvet: {session.words.say(str(error))}"
             session.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Error, message))
         return None
     snippet = " ${1:why}" if can.snippets and action is not None and action.kind == IGNORE else ""
@@ -122,10 +124,10 @@ def _code_action(
     session: Session, known: Known, params: lsp.CodeActionParams, action: Action
 ) -> lsp.CodeAction:
     """The action without its edit, tied to the client's own copy of the diagnostic where it sent one."""
-    ours = proto.to_diagnostic(known.place, action.diagnostic, can=session.abilities.shows)
+    ours = proto.to_diagnostic(known.place, action.diagnostic, session.words, can=session.abilities.shows)
     theirs = [d for d in params.context.diagnostics if _same(d, ours)]
     return lsp.CodeAction(
-        title=action.title,
+        title=session.words.say(action.title),
         kind=lsp.CodeActionKind.QuickFix,
         diagnostics=[theirs[0] if theirs else ours],
         is_preferred=True if action.preferred else None,

@@ -17,6 +17,7 @@ from gradvet.lsp.uris import uri_of
 from gradvet.rules import all_rules
 from gradvet.text import Span
 from gradvet.views import GradientPath, gradient_path, rule_url
+from gradvet.words import Words
 
 log = logging.getLogger(__name__)
 
@@ -26,7 +27,7 @@ CHECK_WORKSPACE = "gradvet.server.checkWorkspace"
 DEBUG_INFORMATION = "gradvet.server.debugInformation"
 
 
-def _steps(place: proto.Place, found: GradientPath) -> list[dict[str, Any]]:
+def _steps(place: proto.Place, found: GradientPath, words: Words) -> list[dict[str, Any]]:
     """The steps, each with its location in the client's terms."""
     steps: list[dict[str, Any]] = []
     for step in found.steps:
@@ -38,7 +39,7 @@ def _steps(place: proto.Place, found: GradientPath) -> list[dict[str, Any]]:
             whole = proto.Piece(uri_of(step.source.path), 0, Span(0, len(step.source.text)))
             other = proto.Place(step.source, place.encoding, [whole], whole.uri)
             location = proto.to_location(other, span)
-        steps.append({"text": step.text, "location": location})
+        steps.append({"text": words.say(step.text), "location": location})
     return steps
 
 
@@ -56,7 +57,11 @@ async def show_gradient_path(ls: Session, *arguments: Any) -> dict[str, Any] | N
     found = await ls.work(gradient_path, known.analysis, offset, proto.links(known.place))
     if found is None:
         return None
-    return {"title": found.title, "markdown": found.markdown, "steps": _steps(known.place, found)}
+    return {
+        "title": proto.bare(ls.words.say(found.title)),
+        "markdown": ls.words.page(found.markdown),
+        "steps": _steps(known.place, found, ls.words),
+    }
 
 
 @server.command(EXPLAIN_ERROR)
@@ -78,12 +83,12 @@ async def explain_error(ls: Session, *arguments: Any) -> dict[str, Any] | None:
     places = [
         {
             "location": proto.to_location(place, suspect.span),
-            "text": suspect.reason,
+            "text": ls.words.say(suspect.reason),
             "rule": suspect.diagnostic.rule.name if suspect.diagnostic is not None else None,
         }
         for suspect in told.suspects
     ]
-    return {"markdown": page(told, proto.links(place)), "places": places}
+    return {"markdown": ls.words.page(page(told, proto.links(place))), "places": places}
 
 
 @server.command(CHECK_WORKSPACE)
@@ -100,7 +105,7 @@ async def check_workspace(ls: Session) -> dict[str, int]:
         findings, files = await survey.publish_once()
         survey.publish()
     words = f"{findings} finding{'s' * (findings != 1)} in {files} file{'s' * (files != 1)} of the workspace"
-    ls.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Info, f"Gradvet: {words}"))
+    ls.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Info, f"Gradvet: {ls.words.say(words)}"))
     return {"findings": findings, "files": files}
 
 

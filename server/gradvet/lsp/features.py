@@ -32,7 +32,7 @@ async def text_document_hover(ls: Session, params: lsp.HoverParams) -> lsp.Hover
     place = known.place
     link = proto.links(place) if ls.abilities.markdown else no_links
     found = await ls.work(hover, known.analysis, proto.from_position(place, params.position), link)
-    return None if found is None else proto.to_hover(place, found, markdown=ls.abilities.markdown)
+    return None if found is None else proto.to_hover(place, found, ls.words, markdown=ls.abilities.markdown)
 
 
 @server.feature(lsp.TEXT_DOCUMENT_INLAY_HINT)
@@ -45,7 +45,7 @@ async def text_document_inlay_hint(ls: Session, params: lsp.InlayHintParams) -> 
         return []
     place = known.place
     found = await ls.work(inlays, known.analysis, proto.from_range(place, params.range), kinds)
-    return [proto.to_inlay(place, inlay) for inlay in found]
+    return [proto.to_inlay(place, inlay, ls.words) for inlay in found]
 
 
 @server.feature(lsp.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT)
@@ -108,7 +108,7 @@ async def code_lens(ls: Session, params: lsp.CodeLensParams) -> list[lsp.CodeLen
         return []
     place = known.place
     found = await ls.work(lenses, known.analysis)
-    return [proto.to_lens(place, lens) for lens in found if place.holds(lens.span)]
+    return [proto.to_lens(place, lens, ls.words) for lens in found if place.holds(lens.span)]
 
 
 @server.feature(

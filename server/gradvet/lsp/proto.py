@@ -12,6 +12,7 @@ from gradvet.lsp.uris import uri_of
 from gradvet.text import Edit, Source, Span
 from gradvet.views import KINDS_OF_NAMES, MARKS, Hover, Inlay, Lens, Link, Mark, rule_url
 from gradvet.views.words import labelled, placed, row_words
+from gradvet.words import ENGLISH, Words
 
 _SEVERITY = {
     Severity.ERROR: lsp.DiagnosticSeverity.Error,
@@ -176,18 +177,26 @@ def to_workspace_edit(
     )
 
 
-def to_hover(place: Place, hover: Hover, *, markdown: bool) -> lsp.Hover:
+def to_hover(place: Place, hover: Hover, words: Words = ENGLISH, *, markdown: bool) -> lsp.Hover:
     """The hover; a client that does not render Markdown is told to show it as it is."""
     kind = lsp.MarkupKind.Markdown if markdown else lsp.MarkupKind.PlainText
-    content = lsp.MarkupContent(kind=kind, value=hover.markdown)
+    content = lsp.MarkupContent(kind=kind, value=words.page(hover.markdown))
     return lsp.Hover(contents=content, range=to_range(place, hover.span))
 
 
-def to_inlay(place: Place, inlay: Inlay) -> lsp.InlayHint:
+def to_inlay(place: Place, inlay: Inlay, words: Words = ENGLISH) -> lsp.InlayHint:
     """The hint behind a name."""
     return lsp.InlayHint(
-        position=to_position(place, inlay.offset), label=inlay.label, tooltip=inlay.tooltip, padding_left=True
+        position=to_position(place, inlay.offset),
+        label=bare(words.say(inlay.label)),
+        tooltip=words.say(inlay.tooltip),
+        padding_left=True,
     )
+
+
+def bare(text: str) -> str:
+    """A text without the quotes around code, for places that are small."""
+    return text.replace("`", "")
 
 
 def to_highlight(place: Place, span: Span, *, written: bool) -> lsp.DocumentHighlight:
@@ -196,9 +205,11 @@ def to_highlight(place: Place, span: Span, *, written: bool) -> lsp.DocumentHigh
     return lsp.DocumentHighlight(range=to_range(place, span), kind=kind)
 
 
-def to_lens(place: Place, lens: Lens) -> lsp.CodeLens:
+def to_lens(place: Place, lens: Lens, words: Words = ENGLISH) -> lsp.CodeLens:
     """The line above a function. Its command is none: there is nothing to do but to read it."""
-    return lsp.CodeLens(to_range(place, lens.span), lsp.Command(title=lens.title, command=""))
+    return lsp.CodeLens(
+        to_range(place, lens.span), lsp.Command(title=bare(words.say(lens.title)), command="")
+    )
 
 
 def to_tokens(place: Place, marks: Iterable[Mark]) -> list[int]:
@@ -248,7 +259,9 @@ _TAGS = {
 }
 
 
-def to_diagnostic(place: Place, diagnostic: Diagnostic, *, can: Shows) -> lsp.Diagnostic:
+def to_diagnostic(
+    place: Place, diagnostic: Diagnostic, words: Words = ENGLISH, *, can: Shows
+) -> lsp.Diagnostic:
     """The diagnostic; what the client does not show is left out.
 
     Reasons that the client cannot show as places stand under the message, one a line, so that none is lost.
@@ -258,22 +271,28 @@ def to_diagnostic(place: Place, diagnostic: Diagnostic, *, can: Shows) -> lsp.Di
     tag = None if diagnostic.rule.tag is None else _TAGS[diagnostic.rule.tag]
     return lsp.Diagnostic(
         range=to_range(place, diagnostic.span),
-        message="\n".join((diagnostic.message, *(_line(place.source, note) for note in below))),
+        message="\n".join(
+            (words.say(diagnostic.message), *(_line(place.source, note, words) for note in below))
+        ),
         severity=_SEVERITY[diagnostic.severity],
         source="gradvet",
         code=diagnostic.rule.name,
         code_description=lsp.CodeDescription(href=rule_url(diagnostic.rule)) if can.links else None,
-        related_information=[_related(place, note, note.span) for note in apart if note.span] or None,
+        related_information=[_related(place, note, note.span, words) for note in apart if note.span] or None,
         tags=[tag] if tag in can.tags and tag is not None else None,
         data={"key": diagnostic.key} if can.data else None,
     )
 
 
-def _related(place: Place, note: RelatedPlace, span: Span) -> lsp.DiagnosticRelatedInformation:
+def _related(place: Place, note: RelatedPlace, span: Span, words: Words) -> lsp.DiagnosticRelatedInformation:
     return lsp.DiagnosticRelatedInformation(
-        location=to_location(place, span), message=labelled(note.label, note.text)
+        location=to_location(place, span), message=_note(note, words, note.text)
     )
 
 
-def _line(source: Source, note: RelatedPlace) -> str:
-    return placed(labelled(note.label, note.text), row_words(source, note.span))
+def _line(source: Source, note: RelatedPlace, words: Words) -> str:
+    return _note(note, words, placed(note.text, row_words(source, note.span)))
+
+
+def _note(note: RelatedPlace, words: Words, text: str) -> str:
+    return labelled(words.say(note.label), words.say(text))

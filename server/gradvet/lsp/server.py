@@ -31,6 +31,7 @@ def initialize(ls: Session, params: lsp.InitializeParams) -> None:
     kind = ls.workspace.position_encoding or lsp.PositionEncodingKind.Utf16
     encoding = proto.Encoding(str(getattr(kind, "value", kind)))
     ls.begin(from_capabilities(params.capabilities), encoding, Chosen())
+    ls.locale = params.locale
     ls.listens()
     ls.take_settings(from_settings(params.initialization_options), {})
     ls.survey = Survey(ls)

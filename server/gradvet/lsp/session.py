@@ -25,6 +25,7 @@ from gradvet.lsp.wire import Protocol
 from gradvet.project import Project, reader
 from gradvet.syntax.packages import Read, with_slashes
 from gradvet.text import Source
+from gradvet.words import Words, words_for
 
 log = logging.getLogger(__name__)
 
@@ -59,6 +60,7 @@ class Session(LanguageServer):
     def begin(self, abilities: Abilities, encoding: proto.Encoding, settings: Chosen) -> None:
         """Start afresh for the client that has just introduced itself."""
         self.abilities = abilities
+        self.locale: str | None = None
         self.settings = settings
         self.of_folders: Mapping[str, Chosen] = {}
         self.documents = Documents(encoding)
@@ -75,6 +77,11 @@ class Session(LanguageServer):
         self._looking: asyncio.Task[None] | None = None
         self.parent: asyncio.Task[None] | None = None
         self.survey: Any = None
+
+    @property
+    def words(self) -> Words:
+        """The language that this client's user reads."""
+        return words_for(self.locale)
 
     @property
     def said_goodbye(self) -> bool:
@@ -146,7 +153,7 @@ class Session(LanguageServer):
         if message in self._warned:
             return
         self._warned.add(message)
-        told = lsp.ShowMessageParams(lsp.MessageType.Warning, f"Gradvet: {message}")
+        told = lsp.ShowMessageParams(lsp.MessageType.Warning, f"Gradvet: {self.words.say(message)}")
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self.window_show_message, told)
 
@@ -157,7 +164,7 @@ class Session(LanguageServer):
         that is being typed is broken most of the time, and Gradvet judges what still parses.
         """
         return [
-            proto.to_diagnostic(known.place, diagnostic, can=self.abilities.shows)
+            proto.to_diagnostic(known.place, diagnostic, self.words, can=self.abilities.shows)
             for diagnostic in known.analysis.diagnostics
             if known.place.holds(diagnostic.span)
         ]

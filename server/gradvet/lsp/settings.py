@@ -48,7 +48,7 @@ def from_settings(sent: Any) -> Chosen:
         return Chosen()
     complaints: list[str] = []
     if not isinstance(sent, Mapping):
-        return Chosen(complaints=(f"the settings `{SECTION}` should be a table, not {sent!r}",))
+        return Chosen(complaints=(f"the settings `{SECTION}` should be a table, not `{sent!r}`",))
     config = Config(select=_names(sent, SELECT, complaints), ignore=_names(sent, IGNORE, complaints))
     hints = _hints(sent.get(HINTS), complaints)
     lens, tokens, workspace = (_switch(sent, key, complaints) for key in (LENS, TOKENS, WORKSPACE))
@@ -83,10 +83,10 @@ def _hints(sent: Any, complaints: list[str]) -> frozenset[str]:
     if sent is None:
         return QUIET
     if not isinstance(sent, Mapping) or not all(isinstance(on, bool) for on in sent.values()):
-        complaints.append(f"`{SECTION}.{HINTS}` should be true, false, or a table of kinds, not {sent!r}")
+        complaints.append(f"`{SECTION}.{HINTS}` should be true, false, or a table of kinds, not `{sent!r}`")
         return QUIET
     complaints += (
-        f"`{SECTION}.{HINTS}` names `{kind}`, which is no kind of hint: they are {', '.join(KINDS)}"
+        f"`{SECTION}.{HINTS}` names `{kind}`, which is no kind of hint: they are {', '.join(f'`{kind}`' for kind in KINDS)}"
         for kind in sent
         if kind not in KINDS
     )
@@ -96,7 +96,7 @@ def _hints(sent: Any, complaints: list[str]) -> frozenset[str]:
 def _switch(sent: Mapping[str, Any], key: str, complaints: list[str]) -> bool:
     value = sent.get(key)
     if value is not None and not isinstance(value, bool):
-        complaints.append(f"`{SECTION}.{key}` should be true or false, not {value!r}")
+        complaints.append(f"`{SECTION}.{key}` should be true or false, not `{value!r}`")
     return value is True
 
 
@@ -105,7 +105,7 @@ def _names(sent: Mapping[str, Any], key: str, complaints: list[str]) -> frozense
     if isinstance(value, str):
         value = [part.strip() for part in value.split(",") if part.strip()]
     if not isinstance(value, Iterable) or not all(isinstance(name, str) for name in value):
-        complaints.append(f"`{SECTION}.{key}` should be a list of rules and families, not {value!r}")
+        complaints.append(f"`{SECTION}.{key}` should be a list of rules and families, not `{value!r}`")
         return frozenset()
     names = frozenset(value)
     known = frozenset(name for name in names if unknown_rules([name]) is None)

@@ -120,7 +120,13 @@ class Survey:
             self._known.pop(path, None)
             return None
         task = Task(
-            path, uri, config, session.documents.texts(), session.documents.encoding, session.abilities.shows
+            path,
+            uri,
+            config,
+            session.documents.texts(),
+            session.documents.encoding,
+            session.abilities.shows,
+            session.locale,
         )
         seen = await self._surveyor.look(task)
         if seen.failure:
@@ -232,7 +238,9 @@ class _Progress:
             return
         self._token = token
         begin = lsp.WorkDoneProgressBegin(
-            title="Gradvet: checking the workspace", cancellable=True, percentage=0
+            title=f"Gradvet: {self._session.words.say('checking the workspace')}",
+            cancellable=True,
+            percentage=0,
         )
         self._session.work_done_progress.begin(token, begin)
 

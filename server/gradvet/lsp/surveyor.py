@@ -16,6 +16,7 @@ from lsprotocol import types as lsp
 from gradvet.config import Config
 from gradvet.lsp import proto
 from gradvet.text import Span
+from gradvet.words import words_for
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -36,6 +37,7 @@ class Task:
     open_texts: Mapping[str, str]
     encoding: proto.Encoding
     shows: proto.Shows
+    locale: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,5 +123,6 @@ def seen(task: Task) -> Seen:
         return Seen(failure=repr(error))
     whole = proto.Piece(task.uri, 0, Span(0, len(source.text)))
     place = proto.Place(source, task.encoding, [whole], task.uri)
-    items = (proto.to_diagnostic(place, found, can=task.shows) for found in analysis.diagnostics)
+    words = words_for(task.locale)
+    items = (proto.to_diagnostic(place, found, words, can=task.shows) for found in analysis.diagnostics)
     return Seen(tuple(items), analysis.read_paths)

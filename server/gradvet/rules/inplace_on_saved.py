@@ -83,7 +83,7 @@ def _fixes(event: SavedChanged) -> Iterator[Fix]:
         def copy(module: Module) -> Sequence[Edit]:
             return add_line_before(module, event.node, f"{root} = {root}.clone()")
 
-        yield Fix(f"Change a copy of {root}", seen, safe, copy)
+        yield Fix(f"Change a copy of `{root}`", seen, safe, copy)
 
 
 def _reads(node: ast.AST, name: str) -> bool:

@@ -4,10 +4,8 @@ import ast
 from collections.abc import Iterator
 
 from gradvet.autograd.events_mode import ForwardUnrecorded
-from gradvet.finding import Finding, Note, Severity, called_from, code
+from gradvet.finding import Finding, Note, Severity, called_from, code, named
 from gradvet.rules import rule
-
-MOST_NAMED = 4
 
 
 @rule(ForwardUnrecorded, family="mode", severity=Severity.WARNING)
@@ -17,8 +15,7 @@ def check(event: ForwardUnrecorded) -> Iterator[Finding]:
     decorates = event.node in getattr(event.function, "decorator_list", ())
     where = f"{mode} on the `forward` of" if decorates else f"{mode} inside the `forward` of"
     if event.leaves:
-        lost = ", ".join(event.leaves[:MOST_NAMED]) + (", ..." if len(event.leaves) > MOST_NAMED else "")
-        effect = f"{lost} {'get' if len(event.leaves) > 1 else 'gets'} no gradient"
+        effect = f"{named(event.leaves)} {'get' if len(event.leaves) > 1 else 'gets'} no gradient"
     else:
         effect = "its parameters get no gradient"
     if event.raises:

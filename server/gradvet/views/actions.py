@@ -91,12 +91,12 @@ def _of_rule(analysis: Analysis, diagnostic: Diagnostic) -> Iterator[Action]:
     for allowed, safety, more in ((SAFE_ONLY, "safe", ""), (_EVERY, "unsafe", ": read what they did")):
         fixable = sum(any(fix.applicability in allowed for fix in other.fixes) for other in same)
         if fixable > 1:
-            title = f"Fix all {fixable} findings of {name} in this file ({safety}{more})"
+            title = f"Fix all {fixable} findings of `{name}` in this file ({safety}{more})"
             yield Action(f"{name}#all-{safety}", title, diagnostic, None, preferred=False, kind=FIX_RULE)
             break
     title = f"Ignore in this file: # gradvet: ignore-file[{name}]"
     yield Action(f"{name}#ignore-file", title, diagnostic, None, preferred=False, kind=IGNORE_FILE)
-    yield Action(f"{name}#page", f"Read about {name}", diagnostic, None, preferred=False, kind=PAGE)
+    yield Action(f"{name}#page", f"Read about `{name}`", diagnostic, None, preferred=False, kind=PAGE)
 
 
 def _title(fix: Fix) -> str:

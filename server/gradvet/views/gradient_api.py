@@ -5,7 +5,7 @@ to them; so a `detach` of something else, or a `no_grad` of another library, is 
 """
 
 import ast
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from gradvet.analysis import Analysis
@@ -45,7 +45,9 @@ class _Use:
 
 def explained(analysis: Analysis, character: Span) -> tuple[Span, str] | None:
     """What the use of the API at a character does, in Markdown, and its span; None where there is none."""
-    found = _method(analysis, character) or _keyword(analysis, character) or _function(analysis, character)
+    around = _around(analysis, character)
+    found = _method(analysis, character, around) or _keyword(analysis, character, around)
+    found = found or _function(analysis, around)
     if found is None:
         return None
     span, name, sentences = found
@@ -58,10 +60,10 @@ _Found = tuple[Span, str, list[str]]
 # -- methods and attributes of tensors
 
 
-def _method(analysis: Analysis, character: Span) -> _Found | None:
+def _method(analysis: Analysis, character: Span, around: Sequence[ast.AST]) -> _Found | None:
     source, module = analysis.source, analysis.module
     states = analysis.facts.states
-    for node in _around(analysis, character):
+    for node in around:
         if not isinstance(node, ast.Attribute) or node.attr not in _METHODS:
             continue
         end = source.span(node).end
@@ -83,20 +85,23 @@ def _method(analysis: Analysis, character: Span) -> _Found | None:
     return None
 
 
-def _around(analysis: Analysis, character: Span) -> Iterator[ast.AST]:
-    """The nodes of the statement around a character that hold it, the smallest first."""
+def _around(analysis: Analysis, character: Span) -> Sequence[ast.AST]:
+    """The nodes that hold a character, the smallest first."""
     source = analysis.source
     row, _ = source.row_column(character.start)
-    found = [
-        (span.end - span.start, number, node)
-        for number, node in enumerate(ast.walk(analysis.module.tree))
-        if hasattr(node, "end_lineno")
-        and node.lineno <= row <= (node.end_lineno or 0)  # type: ignore[attr-defined]
-        and isinstance(node, ast.expr | ast.keyword)
-        and (span := source.span(node)).start <= character.start
-        and character.end <= span.end
-    ]
-    return (node for _, _, node in sorted(found, key=lambda found: found[:2]))
+    found: list[tuple[int, int, ast.AST]] = []
+    todo: list[ast.AST] = [analysis.module.tree]
+    while todo:
+        for node in ast.iter_child_nodes(todo.pop()):
+            first = node.decorator_list[0] if getattr(node, "decorator_list", ()) else node  # type: ignore[attr-defined]
+            if not getattr(first, "lineno", row) <= row <= getattr(node, "end_lineno", row):
+                continue
+            todo.append(node)
+            if isinstance(node, ast.expr | ast.keyword):
+                span = source.span(node)
+                if span.start <= character.start and character.end <= span.end:
+                    found.append((span.end - span.start, len(found), node))
+    return [node for _, _, node in sorted(found, key=lambda found: found[:2])]
 
 
 def _names(names: tuple[str, ...]) -> str:
@@ -313,9 +318,9 @@ def _of_optimizer(analysis: Analysis, node: ast.Attribute, name: Span) -> _Found
 # -- keywords
 
 
-def _keyword(analysis: Analysis, character: Span) -> _Found | None:
+def _keyword(analysis: Analysis, character: Span, around: Sequence[ast.AST]) -> _Found | None:
     states = analysis.facts.states
-    for node in _around(analysis, character):
+    for node in around:
         if not isinstance(node, ast.keyword) or node.arg not in (
             "retain_graph",
             "create_graph",
@@ -362,11 +367,10 @@ def _keyword(analysis: Analysis, character: Span) -> _Found | None:
 # -- functions of torch
 
 
-def _function(analysis: Analysis, character: Span) -> _Found | None:
-    names = imported_names(analysis.module.tree)
-    for node in _around(analysis, character):
-        if not isinstance(node, ast.Name | ast.Attribute):
-            continue
+def _function(analysis: Analysis, around: Sequence[ast.AST]) -> _Found | None:
+    named = [node for node in around if isinstance(node, ast.Name | ast.Attribute)]
+    names = imported_names(analysis.module.tree) if named else {}
+    for node in named:
         whole = qualified(node, names)
         if whole in MODES:
             region = next((r for r in regions(analysis) if _heads(r, node)), None)

@@ -54,7 +54,7 @@ def gradient_path(analysis: Analysis, offset: int, link: Link = no_links) -> Gra
         where = at_line(analysis, node, link)
         lines.append(f"{number}. {text}{'' if where is None else f', {where}'}")
     lines += ["", *_conclusion(analysis, found.state)]
-    return GradientPath(f"The gradient path of {words.strip('`')}", steps, "\n".join(lines) + "\n")
+    return GradientPath(f"The gradient path of {words}", steps, "\n".join(lines) + "\n")
 
 
 def _told(analysis: Analysis, value: ast.AST, state: ExpressionState) -> Iterator[tuple[str, ast.AST | None]]:
@@ -76,7 +76,7 @@ def _told(analysis: Analysis, value: ast.AST, state: ExpressionState) -> Iterato
     told: list[tuple[str, ast.AST | None]] = []
     if way is not None:
         told += [
-            (f"{code(_source_text(analysis, node) or name)} records {name}", node) for name, node in way.ops
+            (f"{code(_source_text(analysis, node) or name)} records `{name}`", node) for name, node in way.ops
         ]
     told += [(_said(analysis, cut), cut.node) for cut in cuts]
     if len(told) > MOST_OPS + 1:

@@ -67,7 +67,7 @@ def _change(
     elif state.requires_grad == "yes" and state.is_leaf == "yes" and not asked:
         return LEAF, "leaf"
     if (other := _aliased(name, value, state, operands)) is not None:
-        return ALIAS, f"alias of {other}"
+        return ALIAS, f"alias of {code(other)}"
     if state.requires_grad == "yes" and state.is_leaf == "no" and not asked:
         return GRAD, "grad"
     return None

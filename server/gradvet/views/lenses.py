@@ -9,6 +9,7 @@ from gradvet.autograd.facts import ExpressionState
 from gradvet.syntax.place import place
 from gradvet.text import Span
 from gradvet.views.sharing import named_values
+from gradvet.views.words import code
 
 _MOST = 4
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -113,7 +114,7 @@ def _reached(analysis: Analysis, function: _Function, out: ast.AST | None) -> It
     names = [*met, *(name for name in state.reaches if name not in met)]
     if names:
         more = f" and {len(names) - _MOST} more" if len(names) > _MOST else ""
-        yield f"gradient reaches {', '.join(names[:_MOST])}{more}"
+        yield f"gradient reaches {', '.join(map(code, names[:_MOST]))}{more}"
 
 
 def _asks(analysis: Analysis, name: str, site: ast.AST) -> bool:
@@ -139,7 +140,9 @@ def _cuts(analysis: Analysis, states: dict[ast.AST, ExpressionState]) -> Iterato
     }
     if found:
         told = sorted(found.values(), key=lambda cut: analysis.source.span(cut.node))
-        words = [f"{cut.name} ({analysis.source.row_words(getattr(cut.node, 'lineno', 1))})" for cut in told]
+        words = [
+            f"{code(cut.name)} ({analysis.source.row_words(getattr(cut.node, 'lineno', 1))})" for cut in told
+        ]
         more = f" and {len(words) - _MOST} more" if len(words) > _MOST else ""
         yield f"cut by {', '.join(words[:_MOST])}{more}"
 
@@ -157,4 +160,4 @@ def _holders(analysis: Analysis, function: _Function, named: Named) -> Iterator[
         and states[value].is_leaf == "no"
     ]
     if held:
-        yield f"graph held by {', '.join(dict.fromkeys(held))}"
+        yield f"graph held by {', '.join(code(name) for name in dict.fromkeys(held))}"
