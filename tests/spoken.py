@@ -68,19 +68,17 @@ def _hovers(analysis: Analysis, told: set[tuple[object, ...]]) -> Iterator[str]:
 
 def _kind(analysis: Analysis, node: ast.expr | ast.keyword) -> tuple[object, ...]:
     """What a hover on an expression depends on, but for names."""
-    state = analysis.facts.states.get(node)
-    if state is None:
-        return (getattr(node, "attr", getattr(node, "id", getattr(node, "arg", None))),)
-    receiver = analysis.facts.states.get(node.value) if isinstance(node, ast.Attribute) else None
-    return (
-        getattr(node, "attr", type(node)),
-        state.text,
-        *(skeleton(text).key for text, _ in state.reasons),
-        *(cut.kind for cut in state.cuts),
-        bool(state.saved_by),
-        bool(state.reaches),
-        receiver and (receiver.text, bool(receiver.reaches)),
-    )
+    states = analysis.facts.states
+    above = analysis.module.parents.get(node)
+    told: list[object] = [getattr(node, "attr", getattr(node, "id", getattr(node, "arg", type(node))))]
+    if isinstance(node, ast.keyword) or (isinstance(node, ast.Attribute) and isinstance(above, ast.Call)):
+        told.append(ast.unparse(above).rpartition("(")[2] if above is not None else "")
+    for part in (node, getattr(node, "value", None)):
+        if isinstance(part, ast.AST) and part in states:
+            state = states[part]
+            told += (state.text, bool(state.saved_by), bool(state.reaches), *(cut.kind for cut in state.cuts))
+            told += (skeleton(text).key for text, _ in state.reasons)
+    return tuple(told)
 
 
 def _paths(analysis: Analysis) -> Iterator[GradientPath]:

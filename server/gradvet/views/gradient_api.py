@@ -242,8 +242,9 @@ def _grad(use: _Use) -> Iterator[str]:
 
 
 def _grad_fn(use: _Use) -> Iterator[str]:
-    words = use.before.text.partition("grad_fn=")[2].replace("|", " or ")
-    yield f"{words or 'unknown'}: the node of the graph that made {use.subject}."
+    names = use.before.text.partition("grad_fn=")[2].split("|")
+    words = " or ".join("unknown" if name in ("", "*") else code(name) for name in names)
+    yield f"{words}: the node of the graph that made {use.subject}."
 
 
 def _is_leaf(use: _Use) -> Iterator[str]:

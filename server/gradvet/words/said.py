@@ -11,7 +11,7 @@ from gradvet.words.skeleton import HOLE, Hole, Item, Skeleton, skeleton
 _FILLED = re.compile(r"( ?)\{(\d+)\}( ?)")
 _SPLITS = (" · ", ". ", "; ", ": ", ", and ", ", ")
 """Between what a text may be looked up in two parts, the strongest first. The entry of each is what joins them."""
-_ASIDE, _EITHER = "{} ({})", "{} or {}"
+_ASIDE, _EITHER, _SENTENCE = "{} ({})", "{} or {}", "{}."
 _PHRASES = (
     (re.compile(r"line (\d+) of cell (\d+)\Z"), "line {} of cell {}"),
     (re.compile(r"line (\d+) of (.+)\Z"), "line {} of {}"),
@@ -53,18 +53,7 @@ class Words:
         """A text in Markdown, line by line; code stays as it is."""
         if not self._entries:
             return markdown
-        said: list[str] = []
-        fence = ""
-        for line in markdown.split("\n"):
-            marked = _FENCE.match(line)
-            if fence or marked:
-                fence = (marked[1] if marked else "") if not fence else "" if line.strip() == fence else fence
-                said.append(line)
-                continue
-            margin = _MARGIN.match(line)
-            at = margin.end() if margin else 0
-            said.append(line[:at] + self.say(line[at:]))
-        return "\n".join(said)
+        return "\n".join(f"{stays}{self.say(words)}" for stays, words in lines_of(markdown))
 
     def find(self, text: str) -> str | None:
         """A text in this language; None where it has no entry, and is not made of parts that have one."""
@@ -84,11 +73,21 @@ class Words:
             return said
         if of.key in self._without:  # parts of long texts are asked for again and again
             return None
-        if (said := self._led(of) or self._aside(of) or self._split(of) or self._unnamed(of)) is None:
+        if (said := self._by_parts(of)) is None:
             if len(self._without) > _MOST_KNOWN:
                 self._without.clear()
             self._without.add(of.key)
         return said
+
+    def _by_parts(self, of: Skeleton) -> str | None:
+        return self._led(of) or self._aside(of) or self._split(of) or self._unnamed(of) or self._sentence(of)
+
+    def _sentence(self, of: Skeleton) -> str | None:
+        """What is elsewhere said without a full stop."""
+        if not of.pieces[-1].endswith("."):
+            return None
+        said = self._whole(Skeleton((*of.pieces[:-1], of.pieces[-1][:-1]), of.holes))
+        return None if said is None else self._entry(_SENTENCE, (said,))
 
     def _split(self, of: Skeleton) -> str | None:
         for joint in _SPLITS:
@@ -183,6 +182,20 @@ class Words:
     def _entry(self, key: str, parts: Sequence[str | Any]) -> str:
         """An entry with its holes filled."""
         return _fill(self._entries[key], parts)
+
+
+def lines_of(markdown: str) -> Iterator[tuple[str, str]]:
+    """The lines of a text in Markdown, each as what stays as it is and what is words. Code has no words."""
+    fence = ""
+    for line in markdown.split("\n"):
+        marked = _FENCE.match(line)
+        if fence or marked is not None:
+            fence = (marked[1] if marked else "") if not fence else "" if line.strip() == fence else fence
+            yield line, ""
+        else:
+            margin = _MARGIN.match(line)
+            at = margin.end() if margin else 0
+            yield line[:at], line[at:]
 
 
 def _fill(entry: str, parts: Sequence[str | Any]) -> str:

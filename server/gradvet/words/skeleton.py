@@ -15,7 +15,7 @@ _NODE = r"\b[A-Z]\w*Backward\d*\b"
 _MADE_BY = r"grad_fn [\w*?]+(?: or [\w*?]+)*"
 _PART = rf"(?:\b(?:weight|bias|in_proj)\w* of [A-Z]\w*|\bparameters of {_CODE.replace('ticks', 'owner')})"
 _COMMENT = r"# gradvet: [\w-]+\[[^\[\]]*\]"
-_FILE = r"\A[^`\n]*?\.(?:toml|py|ipynb)(?=: )"
+_FILE = r"\A[^`\n]*?\.(?:toml|py|ipynb)(?:: \[tool\.gradvet\]|(?=: ))"
 _ATOM = f"(?:{_FILE}|{_LINE}|{_LINK}|{_PART}|{_CODE}|{_MADE_BY}|{_CALL}|{_DOTTED}|{_NODE}|{_COMMENT})"
 _NUMBER = r"(?<![\w.-])\d+(?:\.\d+)*(?![\w%])"
 
