@@ -1,7 +1,9 @@
 """What the sessions in the tests of the server have in common: capabilities, opening, editing, waiting."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 import pytest_lsp
@@ -10,6 +12,7 @@ from pytest_lsp import ClientServerConfig, LanguageClient
 
 Fixture = TypeVar("Fixture", bound=Callable[..., Any])
 
+COMMAND = (sys.executable, "-m", "gradvet", "server")
 URI = "file:///w/train.py"
 PATIENCE = 90.0
 """Seconds to wait for an answer: a busy machine may be slow, and only no answer is a failure."""
@@ -60,7 +63,9 @@ def capabilities(
     )
 
 
-def session(command: Sequence[str], params: Sequence[str] | None = None) -> Callable[[Fixture], Fixture]:
+def session(
+    params: Sequence[str] | None = None, command: Sequence[str] = COMMAND
+) -> Callable[[Fixture], Fixture]:
     """Make a fixture of a session with a server that is started for it."""
     config = ClientServerConfig(server_command=list(command))
     decorate: Callable[[Fixture], Fixture] = pytest_lsp.fixture(config=config, params=params)
@@ -72,6 +77,7 @@ async def initialize(
     can: lsp.ClientCapabilities,
     options: Any = None,
     folders: Sequence[lsp.WorkspaceFolder] | None = None,
+    locale: str | None = None,
 ) -> None:
     """Introduce the client to the server; what the server can do is kept as `client.result`.
 
@@ -79,9 +85,21 @@ async def initialize(
     """
     client.feature(lsp.CLIENT_REGISTER_CAPABILITY)(lambda params: None)
     params = lsp.InitializeParams(
-        capabilities=can, root_uri="file:///w", initialization_options=options, workspace_folders=folders
+        capabilities=can,
+        root_uri="file:///w",
+        initialization_options=options,
+        workspace_folders=folders,
+        locale=locale,
     )
     client.result = await client.initialize_session(params)
+
+
+@asynccontextmanager
+async def connected(client: Any, *introduced: Any, **more: Any) -> AsyncIterator[None]:
+    """A session from its beginning, as `initialize` takes it, to its end."""
+    await initialize(client, *introduced, **more)
+    yield
+    await client.shutdown_session()
 
 
 def document(uri: str = URI) -> lsp.TextDocumentIdentifier:
@@ -184,3 +202,31 @@ def applied(text: str, edits: Sequence[lsp.TextEdit], encoding: str = "utf-16") 
         start, end = offset(edit.range.start), offset(edit.range.end)
         whole = whole[:start] + edit.new_text.encode(codec) + whole[end:]
     return whole.decode(codec)
+
+
+async def run(client: Any, command: str, *arguments: Any) -> Any:
+    """What a command gives."""
+    params = lsp.ExecuteCommandParams(command, arguments=list(arguments))
+    found = await asyncio.wait_for(client.workspace_execute_command_async(params), PATIENCE)
+    return plain(found)
+
+
+def plain(value: Any) -> Any:
+    """A result as the JSON that it was."""
+    if hasattr(value, "_asdict"):
+        return {key: plain(part) for key, part in value._asdict().items()}
+    if isinstance(value, dict):
+        return {key: plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(part) for part in value]
+    return value
+
+
+async def until(holds: Any) -> None:
+    """Wait until something holds, but not for ever."""
+
+    async def wait() -> None:
+        while not holds():  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
+
+    await asyncio.wait_for(wait(), PATIENCE)

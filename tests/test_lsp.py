@@ -1,7 +1,6 @@
 """`python -m gradvet server` as an editor meets it: real engine, real rules, standard input and output."""
 
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +13,16 @@ from gradvet.rules import all_rules
 from gradvet.text import Source, Span, apply
 from gradvet.views import actions, rule_actions, summary
 from lsp_client import (
+    COMMAND,
     applied,
     capabilities,
     code_actions,
+    connected,
     did_change,
     did_open,
     document,
     edits_of,
     hover_text,
-    initialize,
     pulled,
     pushed,
     session,
@@ -30,32 +30,28 @@ from lsp_client import (
 )
 from pages import load
 
-COMMAND = [sys.executable, "-m", "gradvet", "server"]
 RULES = Path(__file__).parent.parent / "server" / "gradvet" / "rules"
 
 
-@session(COMMAND, params=["utf-16", "utf-8"])
+@session(params=["utf-16", "utf-8"])
 async def client(request: pytest.FixtureRequest, lsp_client: LanguageClient) -> Any:
     """A client that is sent diagnostics."""
-    await initialize(lsp_client, capabilities(encodings=[request.param]))
-    yield
-    await lsp_client.shutdown_session()
+    async with connected(lsp_client, capabilities(encodings=[request.param])):
+        yield
 
 
-@session(COMMAND)
+@session()
 async def pulling(lsp_client: LanguageClient) -> Any:
     """A client that asks for diagnostics."""
-    await initialize(lsp_client, capabilities(pull=True, lazy=True))
-    yield
-    await lsp_client.shutdown_session()
+    async with connected(lsp_client, capabilities(pull=True, lazy=True)):
+        yield
 
 
-@session(COMMAND, params=["visual_studio_code@v1.65.2", "neovim@v0.7.0", "neovim@v0.11.0", "emacs@v29.1"])
+@session(params=["visual_studio_code@v1.65.2", "neovim@v0.7.0", "neovim@v0.11.0", "emacs@v29.1"])
 async def editor(request: pytest.FixtureRequest, lsp_client: LanguageClient) -> Any:
     """An editor whose capabilities were recorded."""
-    await initialize(lsp_client, client_capabilities(request.param))
-    yield
-    await lsp_client.shutdown_session()
+    async with connected(lsp_client, client_capabilities(request.param)):
+        yield
 
 
 TRAIN = """\
@@ -268,13 +264,12 @@ async def test_hints_stand_behind_names_whose_state_changes(client: Any) -> None
     assert [(2, write), (3, write), (3, read), (4, read), (4, read)] == rows
 
 
-@session(COMMAND)
+@session()
 async def choosy(lsp_client: LanguageClient) -> Any:
     """A client whose user wants other hints."""
     options = {"inlayHints": {"leaf": False, "grad": True, "nosuch": True}}
-    await initialize(lsp_client, capabilities(pull=True), options)
-    yield
-    await lsp_client.shutdown_session()
+    async with connected(lsp_client, capabilities(pull=True), options):
+        yield
 
 
 @pytest.mark.asyncio

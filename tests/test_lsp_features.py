@@ -1,7 +1,6 @@
 """Commands, lenses, tokens, tags and actions over the protocol: real server, real engine, standard input and output."""
 
 import asyncio
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,25 +9,25 @@ from lsprotocol import types as lsp
 from pytest_lsp import LanguageClient
 
 from lsp_client import (
-    PATIENCE,
+    URI,
     applied,
     at,
     capabilities,
     code_actions,
+    connected,
     did_change,
     did_open,
     document,
     edits_of,
     hover_text,
-    initialize,
+    plain,
     pulled,
+    run,
     session,
     units,
 )
 
-COMMAND = [sys.executable, "-m", "gradvet", "server"]
 pytestmark = pytest.mark.asyncio
-URI = "file:///w/train.py"
 
 NET = """\
 import torch
@@ -42,39 +41,19 @@ loss.backward()
 """
 
 
-@session(COMMAND, params=["utf-8", "utf-16", "utf-32"])
+@session(params=["utf-8", "utf-16", "utf-32"])
 async def client(request: pytest.FixtureRequest, lsp_client: LanguageClient) -> Any:
     """A client that asks for diagnostics and shows everything."""
     can = capabilities(pull=True, lazy=True, snippets=True, encodings=[request.param])
-    await initialize(lsp_client, can, {"codeLens": True, "semanticTokens": True})
-    yield
-    await lsp_client.shutdown_session()
+    async with connected(lsp_client, can, {"codeLens": True, "semanticTokens": True}):
+        yield
 
 
-@session(COMMAND)
+@session()
 async def quiet(lsp_client: LanguageClient) -> Any:
     """A client whose user has chosen nothing."""
-    await initialize(lsp_client, capabilities(pull=True, lazy=True))
-    yield
-    await lsp_client.shutdown_session()
-
-
-async def run(client: Any, command: str, *arguments: Any) -> Any:
-    """What a command gives."""
-    params = lsp.ExecuteCommandParams(command, arguments=list(arguments))
-    found = await asyncio.wait_for(client.workspace_execute_command_async(params), PATIENCE)
-    return plain(found)
-
-
-def plain(value: Any) -> Any:
-    """A result as the JSON that it was."""
-    if hasattr(value, "_asdict"):
-        return {key: plain(part) for key, part in value._asdict().items()}
-    if isinstance(value, dict):
-        return {key: plain(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(part) for part in value]
-    return value
+    async with connected(lsp_client, capabilities(pull=True, lazy=True)):
+        yield
 
 
 async def test_the_gradient_path_of_a_value(client: Any) -> None:
@@ -279,7 +258,7 @@ async def test_settings_that_are_wrong_are_named_and_the_rest_holds(quiet: Any, 
         assert word in told
 
 
-@session(COMMAND)
+@session()
 async def rooted(lsp_client: LanguageClient, tmp_path: Path) -> Any:
     """A client with two folders, each with settings of its own."""
     one, two = tmp_path / "one", tmp_path / "two"
@@ -289,9 +268,8 @@ async def rooted(lsp_client: LanguageClient, tmp_path: Path) -> Any:
     for folder, sent in ((one, {"ignore": ["graph-retained"]}), (two, {"select": ["alias"]})):
         lsp_client.set_configuration({"gradvet": sent}, scope_uri=folder.as_uri())
     folders = [lsp.WorkspaceFolder(folder.as_uri(), folder.name) for folder in (one, two)]
-    await initialize(lsp_client, capabilities(pull=True, configuration=True), folders=folders)
-    yield
-    await lsp_client.shutdown_session()
+    async with connected(lsp_client, capabilities(pull=True, configuration=True), folders=folders):
+        yield
 
 
 async def test_each_folder_has_its_own_settings(rooted: Any, tmp_path: Path) -> None:

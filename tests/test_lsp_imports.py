@@ -1,7 +1,6 @@
 """A session in which files import one another: what is not yet saved counts, and importers are looked at again."""
 
 import asyncio
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +12,15 @@ from gradvet.lsp.session import PEACE
 from lsp_client import (
     PATIENCE,
     capabilities,
+    connected,
     did_change,
     did_open,
     document,
     hover_text,
-    initialize,
     pulled,
     session,
 )
 
-COMMAND = [sys.executable, "-m", "gradvet", "server"]
 pytestmark = pytest.mark.asyncio
 
 TRAIN = """\
@@ -43,20 +41,18 @@ CAREFUL = LEAKY.replace("+= value", "+= value.detach()  # 😋")
 LEAK = ["graph-retained"]
 
 
-@session(COMMAND)
+@session()
 async def client(lsp_client: LanguageClient) -> Any:
     """A client that is sent diagnostics."""
-    await initialize(lsp_client, capabilities())
-    yield
-    await lsp_client.shutdown_session()
+    async with connected(lsp_client, capabilities()):
+        yield
 
 
-@session(COMMAND)
+@session()
 async def pulling(lsp_client: LanguageClient) -> Any:
     """A client that asks for diagnostics, and can be told to ask again."""
-    await initialize(lsp_client, capabilities(pull=True, refresh=True))
-    yield
-    await lsp_client.shutdown_session()
+    async with connected(lsp_client, capabilities(pull=True, refresh=True)):
+        yield
 
 
 class Folder:

@@ -1,7 +1,6 @@
 """Notebooks in an editor: one document in cell order, findings and fixes in the right cell. Real server, real engine."""
 
 import asyncio
-import sys
 from typing import Any
 
 import pytest
@@ -14,35 +13,32 @@ from lsp_client import (
     at,
     capabilities,
     code_actions,
+    connected,
     did_open,
     document,
     hover_text,
-    initialize,
     pulled,
     session,
     units,
 )
 
-COMMAND = [sys.executable, "-m", "gradvet", "server"]
 NOTEBOOK = "file:///w/nb.ipynb"
 pytestmark = pytest.mark.asyncio
 
 
-@session(COMMAND, params=["utf-8", "utf-16", "utf-32"])
+@session(params=["utf-8", "utf-16", "utf-32"])
 async def pulling(request: pytest.FixtureRequest, lsp_client: LanguageClient) -> Any:
     """A client that asks for diagnostics and resolves edits."""
     can = capabilities(pull=True, lazy=True, encodings=[request.param])
-    await initialize(lsp_client, can)
-    yield
-    await lsp_client.shutdown_session()
+    async with connected(lsp_client, can):
+        yield
 
 
-@session(COMMAND)
+@session()
 async def pushing(lsp_client: LanguageClient) -> Any:
     """A client that is sent diagnostics."""
-    await initialize(lsp_client, capabilities())
-    yield
-    await lsp_client.shutdown_session()
+    async with connected(lsp_client, capabilities()):
+        yield
 
 
 def cell(number: int) -> str:
@@ -119,7 +115,7 @@ async def test_cells_are_seen_as_one_program_in_their_order(pulling: Any) -> Non
     assert {related.location.uri for related in found.related_information} == {cell(0), cell(2)}
     told = await hover_text(pulling, 2, before, cell(2))
     assert "`y` requires grad" in told
-    assert "line 4 of cell 1" in told
+    assert f"[line 4 of cell 1]({cell(0)})" in told
 
     fix, *_ = await code_actions(pulling, found.range, only=["quickfix"], uri=cell(2))
     chosen = await pulling.code_action_resolve_async(fix)

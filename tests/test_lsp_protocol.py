@@ -18,12 +18,12 @@ from lsp_client import (
     at,
     capabilities,
     code_actions,
+    connected,
     did_change,
     did_open,
     document,
     edits_of,
     hover_text,
-    initialize,
     pulled,
     pushed,
     session,
@@ -33,48 +33,45 @@ COMMAND = [sys.executable, str(Path(__file__).parent / "fake_server.py")]
 pytestmark = pytest.mark.asyncio
 
 
-@session(COMMAND)
+@session(command=COMMAND)
 async def pushing(lsp_client: LanguageClient) -> Any:
     """A client that is sent diagnostics and counts in UTF-16."""
-    await initialize(lsp_client, capabilities())
-    yield
-    await lsp_client.shutdown_session()
+    async with connected(lsp_client, capabilities()):
+        yield
 
 
-@session(COMMAND)
+@session(command=COMMAND)
 async def pulling(lsp_client: LanguageClient) -> Any:
     """A client that asks for diagnostics, resolves edits and counts in UTF-8."""
     can = capabilities(pull=True, lazy=True, encodings=["utf-8", "utf-16"])
-    await initialize(lsp_client, can)
-    yield
-    await lsp_client.shutdown_session()
+    async with connected(lsp_client, can):
+        yield
 
 
-@session(COMMAND)
+@session(command=COMMAND)
 async def configured(lsp_client: LanguageClient) -> Any:
     """A client that has settings and is asked for them."""
     lsp_client.set_configuration({"gradvet": {"ignore": ["lost-graph"]}})
-    await initialize(lsp_client, capabilities(configuration=True), {"ignore": []})
-    yield
-    await lsp_client.shutdown_session()
+    async with connected(lsp_client, capabilities(configuration=True), {"ignore": []}):
+        yield
 
 
-@session(COMMAND)
+@session(command=COMMAND)
 async def plain(lsp_client: LanguageClient) -> Any:
     """A client that can do next to nothing, with settings at the start."""
     options = {"settings": {"gradvet": {"ignore": "lost-graph, other"}}}
-    await initialize(lsp_client, lsp.ClientCapabilities(), options)
-    yield
-    await lsp_client.shutdown_session()
+    async with connected(lsp_client, lsp.ClientCapabilities(), options):
+        yield
 
 
-@session(COMMAND, params=["visual_studio_code_v1.65.2", "neovim_v0.7.0", "neovim_v0.11.0", "emacs_v29.1"])
+@session(
+    params=["visual_studio_code_v1.65.2", "neovim_v0.7.0", "neovim_v0.11.0", "emacs_v29.1"], command=COMMAND
+)
 async def known(request: pytest.FixtureRequest, lsp_client: LanguageClient) -> Any:
     """An editor whose capabilities were recorded."""
     name, version = request.param.rsplit("_v", 1)
-    await initialize(lsp_client, client_capabilities(f"{name}@v{version}"))
-    yield
-    await lsp_client.shutdown_session()
+    async with connected(lsp_client, client_capabilities(f"{name}@v{version}")):
+        yield
 
 
 TEXT = "import torch\ns = '😋漢é'; lost(s)\n"

@@ -1,7 +1,7 @@
 """The whole workspace's diagnostics: opt-in, in a process of their own, asked for or sent, kept up to date."""
 
 import asyncio
-import sys
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +9,16 @@ import pytest
 from lsprotocol import types as lsp
 from pytest_lsp import LanguageClient
 
-from lsp_client import PATIENCE, capabilities, did_open, initialize, pulled, session
+from lsp_client import (
+    PATIENCE,
+    capabilities,
+    connected,
+    did_open,
+    pulled,
+    session,
+    until,
+)
 
-COMMAND = [sys.executable, "-m", "gradvet", "server"]
 pytestmark = pytest.mark.asyncio
 
 LEAK = """\
@@ -20,11 +27,24 @@ w = torch.ones(3, requires_grad=True)
 '😋漢'; (w * 2).numpy()
 """
 CLEAN = LEAK.replace("2)", "2).detach()")
+NOTEBOOK = json.dumps(
+    {
+        "nbformat": 4,
+        "nbformat_minor": 5,
+        "metadata": {},
+        "cells": [
+            {"cell_type": "markdown", "metadata": {}, "source": "# \U0001f60b"},
+            {"cell_type": "code", "metadata": {}, "outputs": [], "source": LEAK.splitlines(keepends=True)},
+        ],
+    },
+    indent=1,
+)
 FILES = {
     "a.py": LEAK,
     "pack/__init__.py": "",
     "pack/b.py": LEAK,
     "clean.py": CLEAN,
+    "nb.ipynb": NOTEBOOK,
     "uses.py": "from clean import w\n(w * 2).numpy()\n",
     "venv/pyvenv.cfg": "",
     "venv/c.py": LEAK,
@@ -48,29 +68,26 @@ def opened(folder: Path) -> list[lsp.WorkspaceFolder]:
     return [lsp.WorkspaceFolder(folder.as_uri(), "ws")]
 
 
-@session(COMMAND)
+@session()
 async def pulling(lsp_client: LanguageClient, folder: Path) -> Any:
     """A client that asks for the whole workspace."""
     options = {"workspaceDiagnostics": True}
-    await initialize(lsp_client, capabilities(pull=True, refresh=True), options, opened(folder))
-    yield
-    await lsp_client.shutdown_session()
+    async with connected(lsp_client, capabilities(pull=True, refresh=True), options, opened(folder)):
+        yield
 
 
-@session(COMMAND)
+@session()
 async def pushing(lsp_client: LanguageClient, folder: Path) -> Any:
     """A client that is sent diagnostics, and whose user wants those of all files."""
-    await initialize(lsp_client, capabilities(), {"workspaceDiagnostics": True}, opened(folder))
-    yield
-    await lsp_client.shutdown_session()
+    async with connected(lsp_client, capabilities(), {"workspaceDiagnostics": True}, opened(folder)):
+        yield
 
 
-@session(COMMAND)
+@session()
 async def asking(lsp_client: LanguageClient, folder: Path) -> Any:
     """A client whose user has not chosen it."""
-    await initialize(lsp_client, capabilities(pull=True), None, opened(folder))
-    yield
-    await lsp_client.shutdown_session()
+    async with connected(lsp_client, capabilities(pull=True), None, opened(folder)):
+        yield
 
 
 async def report(client: Any, previous: dict[str, str]) -> dict[str, Any]:
@@ -91,7 +108,7 @@ async def test_a_client_asks_and_is_answered_only_when_there_is_news(pulling: An
     assert pulling.result.capabilities.diagnostic_provider.workspace_diagnostics
     did_open(pulling, LEAK, (folder / "a.py").as_uri())  # told of by itself
     first = await report(pulling, {})
-    assert {uri.rpartition("/")[2] for uri in first} == {"b.py", "uses.py"}
+    assert {uri.rpartition("/")[2] for uri in first} == {"b.py", "uses.py", "nb.ipynb"}
     [found] = first[(folder / "pack" / "b.py").as_uri()].items
     assert (found.code, found.range.start) == ("numpy-on-grad", lsp.Position(2, 7))
     previous = {uri: item.result_id for uri, item in first.items()}
@@ -124,10 +141,10 @@ async def test_a_command_looks_at_all_once(asking: Any, folder: Path) -> None:
     assert not asking.result.capabilities.diagnostic_provider.workspace_diagnostics
     params = lsp.ExecuteCommandParams("gradvet.server.checkWorkspace")
     answer = await asyncio.wait_for(asking.workspace_execute_command_async(params), PATIENCE)
-    assert "3" in str(answer)
+    assert "4" in str(answer)
     uri = (folder / "a.py").as_uri()
     assert len(asking.diagnostics[uri]) == 1
-    assert any("3 findings in 3 files" in message.message for message in asking.messages)
+    assert any("4 findings in 4 files" in message.message for message in asking.messages)
     [token] = asking.progress_reports
     kinds = [update.kind for update in asking.progress_reports[token]]
     assert (kinds[0], kinds[-1]) == ("begin", "end")
@@ -136,11 +153,22 @@ async def test_a_command_looks_at_all_once(asking: Any, folder: Path) -> None:
     await until(lambda: not asking.diagnostics[uri])  # it is told of twice otherwise
 
 
-async def until(holds: Any) -> None:
-    """Wait until something holds, but not for ever."""
+async def test_a_notebook_is_told_of_where_its_lines_stand_in_its_file(pulling: Any, folder: Path) -> None:
+    """Its cells have no addresses as long as it is not open; the message says which of them is meant."""
+    uri = (folder / "nb.ipynb").as_uri()
+    first = await report(pulling, {})
+    [found] = first[uri].items
+    line = NOTEBOOK.split("\n")[found.range.start.line]
+    told = line[found.range.start.character : found.range.end.character]
+    assert (found.code, told) == ("numpy-on-grad", "(w * 2).numpy()")
+    assert "(line 3 of cell 2)" in found.message
 
-    async def wait() -> None:
-        while not holds():  # noqa: ASYNC110
-            await asyncio.sleep(0.05)
-
-    await asyncio.wait_for(wait(), PATIENCE)
+    cell = lsp.NotebookCell(lsp.NotebookCellKind.Code, "vscode-notebook-cell:/nb.ipynb#c1")
+    pulling.notebook_document_did_open(
+        lsp.DidOpenNotebookDocumentParams(
+            notebook_document=lsp.NotebookDocument(uri, "jupyter-notebook", 1, [cell]),
+            cell_text_documents=[lsp.TextDocumentItem(cell.document, "python", 1, LEAK)],
+        )
+    )
+    news = await report(pulling, {uri: item.result_id for uri, item in first.items()})
+    assert list(news[uri].items) == []  # from now on, its cells are asked for

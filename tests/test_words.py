@@ -17,9 +17,9 @@ from gradvet.project import Project
 from gradvet.rules import all_rules
 from gradvet.text import Source, Span
 from gradvet.views import summary
-from gradvet.words import ENGLISH, Words, words_for
+from gradvet.words import ENGLISH, words_for
 from gradvet.words.catalogue import TOPICS, topic_entries
-from gradvet.words.said import lines_of
+from gradvet.words.said import Said, lines_of
 from gradvet.words.skeleton import HOLE, skeleton
 from pages import load
 from spoken import spoken
@@ -212,7 +212,7 @@ def _complaints() -> list[str]:
 def test_all_that_is_said_has_an_entry_and_every_entry_is_said() -> None:
     """Whatever any view says is Chinese but for code and torch's own words. Each part is looked up alone."""
     noting = Noting({key: text for entries in ENTRIES.values() for key, text in entries.items()})
-    words = Words(noting)
+    words = Said(noting)
     lines, pages = everything()
     unsaid = {skeleton(line).key for text in lines for line in text.split("\n") if words.find(line) is None}
     for text in pages:
@@ -293,4 +293,5 @@ def test_others_read_english(locale: str | None) -> None:
 
 def test_a_text_that_nobody_knows_takes_no_time() -> None:
     """Looking for parts must not be tried in every combination."""
+    assert isinstance(CHINESE, Said)
     assert CHINESE.find(", ".join(f"word{number} of some: such; a" for number in range(60))) is None

@@ -12,6 +12,8 @@ from typing import Any
 from gradvet.text import Edit, Span, apply
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+')
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+_CHARACTER = re.compile(r"\\u[dD][89aAbB]\w\w\\u[dD][c-fC-F]\w\w|\\u\w{4}|\\.|[^\\]", re.DOTALL)
 _PYTHON = frozenset({"python", "ipython", "python3", "pypy", "sage", "xpython"})
 
 
@@ -44,6 +46,18 @@ class Notebook:
             if text != cell.text
         ]
         return apply(self.text, edits)
+
+    def offset(self, cell: int, at: int) -> int:
+        """Where in the file a character of a cell stands, by the cell's place among those in Python."""
+        place = self.cells[cell].place
+        end = place.start
+        for line in _STRING.finditer(self.text, place.start, place.end):
+            end = line.end() - 1
+            for character in _CHARACTER.finditer(line[0], 1, len(line[0]) - 1):
+                if at == 0:
+                    return line.start() + character.start()
+                at -= 1
+        return end
 
 
 def read_notebook(text: str) -> Notebook:

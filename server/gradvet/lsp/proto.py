@@ -9,6 +9,7 @@ from lsprotocol import types as lsp
 from gradvet.analysis import Diagnostic, RelatedPlace
 from gradvet.finding import Severity, Tag
 from gradvet.lsp.uris import uri_of
+from gradvet.syntax.cells import CellSource
 from gradvet.text import Edit, Source, Span
 from gradvet.views import KINDS_OF_NAMES, MARKS, Hover, Inlay, Lens, Link, Mark, rule_url
 from gradvet.views.words import labelled, placed, row_words
@@ -233,11 +234,13 @@ def to_tokens(place: Place, marks: Iterable[Mark]) -> list[int]:
 
 
 def links(place: Place) -> Link:
-    """Addresses of rows in files; those of notebooks' cells have no way to say which row is meant."""
+    """Addresses of rows in files, and of cells in notebooks: those have no way to say which row is meant."""
 
     def link(source: Source, row: int) -> str | None:
         if source is not place.source:
             return f"{uri_of(source.path)}#L{row}"
+        if isinstance(source, CellSource):
+            return place.at(source.line_starts[row - 1]).uri
         return f"{place.uri}#L{row}" if place.uri.startswith("file:") else None
 
     return link
@@ -295,4 +298,4 @@ def _line(source: Source, note: RelatedPlace, words: Words) -> str:
 
 
 def _note(note: RelatedPlace, words: Words, text: str) -> str:
-    return labelled(words.say(note.label), words.say(text))
+    return words.say(labelled(note.label, text)) if note.label else labelled("", words.say(text))

@@ -57,7 +57,7 @@ async def initialized(ls: Session, _params: lsp.InitializedParams) -> None:
     if ls.abilities.watch_files:
         watchers = [
             lsp.FileSystemWatcher(glob_pattern=pattern)
-            for pattern in ("**/{pyproject,gradvet}.toml", "**/*.py")
+            for pattern in ("**/{pyproject,gradvet}.toml", "**/*.{py,ipynb}")
         ]
         files = lsp.DidChangeWatchedFilesRegistrationOptions(watchers=watchers)
         wanted.append(lsp.Registration("gradvet-files", lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES, files))
@@ -103,8 +103,13 @@ async def take_settings(ls: Session, settings: Chosen, of_folders: dict[str, Cho
     if ls.take_settings(settings, of_folders):
         await ls.refresh()
         watch_workspace(ls)
-        if before.hints != settings.hints and ls.abilities.refresh_hints:
+        can = ls.abilities
+        if before.hints != settings.hints and can.refresh_hints:
             ls.workspace_inlay_hint_refresh(None)
+        if before.lens != settings.lens and can.refresh_lenses:
+            ls.workspace_code_lens_refresh(None)
+        if before.tokens != settings.tokens and can.refresh_tokens:
+            ls.workspace_semantic_tokens_refresh(None)
 
 
 @server.feature(lsp.WORKSPACE_DID_CHANGE_CONFIGURATION)
@@ -126,7 +131,7 @@ async def did_change_workspace_folders(ls: Session, _params: lsp.DidChangeWorksp
 @server.feature(lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES)
 async def did_change_watched_files(ls: Session, params: lsp.DidChangeWatchedFilesParams) -> None:
     """A `pyproject.toml`, a `gradvet.toml` or a module came, went or changed."""
-    modules = [change.uri for change in params.changes if change.uri.endswith(".py")]
+    modules = [change.uri for change in params.changes if change.uri.endswith((".py", ".ipynb"))]
     if modules:
         ls.touched(*modules)
     if len(modules) < len(params.changes):
@@ -169,7 +174,9 @@ async def did_save(ls: Session, params: lsp.DidSaveTextDocumentParams) -> None:
 def notebook_did_open(ls: Session, params: lsp.DidOpenNotebookDocumentParams) -> None:
     """A notebook is shown: its cells are analysed together, in their order."""
     ls.documents.open_notebook(params.notebook_document, params.cell_text_documents)
+    ls.survey.opened(params.notebook_document.uri)
     ls.push(params.notebook_document.uri)
+    ls.touched(params.notebook_document.uri)
 
 
 @server.feature(lsp.NOTEBOOK_DOCUMENT_DID_CHANGE)
@@ -188,6 +195,7 @@ def notebook_did_close(ls: Session, params: lsp.DidCloseNotebookDocumentParams) 
     uri = params.notebook_document.uri
     cells = ls.documents.close_notebook(uri, [cell.uri for cell in params.cell_text_documents])
     ls.closed(*cells, whole=uri)
+    ls.touched(uri)
 
 
 @server.feature(lsp.NOTEBOOK_DOCUMENT_DID_SAVE)

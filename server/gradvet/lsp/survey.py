@@ -23,7 +23,7 @@ from gradvet.syntax.packages import with_slashes
 log = logging.getLogger(__name__)
 
 _WORTH_TELLING = 5  # files; fewer are done before anybody has read of it
-_PYTHON = ".py"
+_PYTHON = (".py", ".ipynb")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,12 +113,15 @@ class Survey:
                         yield told
 
     async def _one(self, path: str, config: Config) -> Told | None:
-        """Look at one file; None for one that is open, which is told of elsewhere."""
+        """Look at one file; None for one that is open, which is told of elsewhere.
+
+        A notebook that is open is told of in its cells, so nothing is left to say of its file.
+        """
         session = self._session
         uri = uri_of(path)
         if path in self._open():
             self._known.pop(path, None)
-            return None
+            return None if path.endswith(".py") else Told(uri, NOTHING_FOUND, ())
         task = Task(
             path,
             uri,
@@ -136,10 +139,10 @@ class Survey:
         return Told(uri, known.name, known.items)
 
     def _open(self) -> frozenset[str]:
-        return frozenset(self._session.documents.texts())
+        return frozenset(with_slashes(whole.path) for whole in self._session.documents if whole.on_disk)
 
     def _listed(self) -> Mapping[str, Config]:
-        """The Python files of the workspace, each with what holds for it. For a thread."""
+        """The Python files and notebooks of the workspace, each with what holds for it. For a thread."""
         session = self._session
         project = Project(session.warn)
         paths: list[str] = [*self._paths]
@@ -147,7 +150,7 @@ class Survey:
             self._list_again = False
             folders = [Path(path_of(folder)) for folder in session.folders()]
             files = (path for path in project.files(folders) if isinstance(path, Path))
-            paths = [with_slashes(os.path.abspath(path)) for path in files if path.suffix == _PYTHON]
+            paths = [with_slashes(os.path.abspath(path)) for path in files if path.suffix.lower() in _PYTHON]
         found: dict[str, Config] = {}
         for path in paths:
             editor = session.chosen(uri_of(path)).config

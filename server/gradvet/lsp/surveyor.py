@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,11 +15,16 @@ from lsprotocol import types as lsp
 
 from gradvet.config import Config
 from gradvet.lsp import proto
-from gradvet.text import Span
+from gradvet.text import Source, Span
+from gradvet.views.words import placed, row_words
 from gradvet.words import words_for
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
+
+    from gradvet.analysis import Diagnostic
+    from gradvet.ipynb import Notebook
+    from gradvet.syntax.cells import CellSource
 
 log = logging.getLogger(__name__)
 
@@ -110,19 +115,47 @@ def serve(connection: "Connection") -> None:
 def seen(task: Task) -> Seen:
     """What is found in a file."""
     from gradvet.analysis import analyze
-    from gradvet.project import ProjectError, read, reader
+    from gradvet.project import NotebookFile, ProjectError, read, reader
 
     path = Path(task.path)
     try:
-        source = read(path).source()
+        file = read(path)
+        source: Source = file.source()
         analysis = analyze(source, task.config, reader(path, task.open_texts))
     except ProjectError as error:
         return Seen(failure=str(error))
     except Exception as error:
         log.exception("%s could not be checked", path)
         return Seen(failure=repr(error))
+    told = analysis.diagnostics
+    if isinstance(file, NotebookFile):
+        told = tuple(_in_file(file.notebook, file.source(), found) for found in told)
+        source = Source(source.path, file.text)
     whole = proto.Piece(task.uri, 0, Span(0, len(source.text)))
     place = proto.Place(source, task.encoding, [whole], task.uri)
     words = words_for(task.locale)
-    items = (proto.to_diagnostic(place, found, words, can=task.shows) for found in analysis.diagnostics)
+    items = (proto.to_diagnostic(place, found, words, can=task.shows) for found in told)
     return Seen(tuple(items), analysis.read_paths)
+
+
+def _in_file(notebook: "Notebook", source: "CellSource", found: "Diagnostic") -> "Diagnostic":
+    """A diagnostic of a notebook with places in its file, since cells have addresses only where they are open.
+
+    The message says which cell is meant: whoever opens the notebook does not see its file.
+    """
+
+    def offset(at: int) -> int:
+        cell = source.cell_at(at)
+        return notebook.offset(cell, at - source.starts[cell])
+
+    def there(span: Span) -> Span:
+        return Span(offset(span.start), offset(span.end))
+
+    words = row_words(source, found.span)
+    notes = tuple(
+        note
+        if note.span is None
+        else replace(note, text=placed(note.text, row_words(source, note.span)), span=there(note.span))
+        for note in found.notes
+    )
+    return replace(found, message=placed(found.message, words), span=there(found.span), notes=notes)

@@ -6,6 +6,6 @@ have one. What has none at all stays English.
 """
 
 from gradvet.words.catalogue import words_for
-from gradvet.words.said import ENGLISH, Words
+from gradvet.words.english import ENGLISH, Words
 
 __all__ = ["ENGLISH", "Words", "words_for"]

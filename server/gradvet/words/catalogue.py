@@ -5,7 +5,7 @@ import pkgutil
 from collections.abc import Mapping
 from functools import cache
 
-from gradvet.words.said import ENGLISH, Words
+from gradvet.words.english import ENGLISH, Words
 
 TOPICS = ("joints", "rules", "views", "errors", "server", "pages")
 _LANGUAGES = {"zh": "zh_cn"}
@@ -21,10 +21,12 @@ def words_for(locale: str | None) -> Words:
 
 @cache
 def _words(folder: str) -> Words:
+    from gradvet.words.said import Said  # nothing of it is loaded for those who read English
+
     entries: dict[str, str] = {}
     for topic in TOPICS:
         entries |= topic_entries(folder, topic)
-    return Words(entries)
+    return Said(entries)
 
 
 def topic_entries(folder: str, topic: str) -> Mapping[str, str]:

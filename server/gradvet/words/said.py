@@ -6,6 +6,7 @@ from functools import lru_cache, reduce
 from typing import Any
 from unicodedata import east_asian_width
 
+from gradvet.words.english import Words
 from gradvet.words.skeleton import HOLE, Hole, Item, Skeleton, skeleton
 
 _FILLED = re.compile(r"( ?)\{(\d+)\}( ?)")
@@ -32,11 +33,11 @@ _LINK = re.compile(r"\A\[(.*)\](\(.*\))\Z")
 _MOST_KNOWN = 4096
 
 
-class Words:
-    """One language. A text that is not known stays as it is."""
+class Said(Words):
+    """Another language. A text that is not known stays as it is."""
 
     def __init__(self, entries: Mapping[str, str]) -> None:
-        """Say what has an entry; without any, everything stays English."""
+        """Say what has an entry."""
         self._entries = entries
         self._known = lru_cache(_MOST_KNOWN)(self.find)
         self._without: set[str] = set()
@@ -44,15 +45,11 @@ class Words:
         self._nouns = re.compile(rf"\b(?:{'|'.join(map(re.escape, reversed(nouns)))})\b") if nouns else None
 
     def say(self, text: str) -> str:
-        """A text of one line, or several texts below one another."""
-        if not self._entries:
-            return text
+        """A text in this language, line by line."""
         return "\n".join(self._known(line) or line for line in text.split("\n"))
 
     def page(self, markdown: str) -> str:
         """A text in Markdown, line by line; code stays as it is."""
-        if not self._entries:
-            return markdown
         return "\n".join(f"{stays}{self.say(words)}" for stays, words in lines_of(markdown))
 
     def find(self, text: str) -> str | None:
@@ -220,6 +217,3 @@ def _places(of: Skeleton, joint: str) -> Iterator[tuple[int, int]]:
         while at >= 0:
             yield number, at
             at = piece.find(joint, at + 1)
-
-
-ENGLISH = Words({})
