@@ -167,6 +167,17 @@ def test_a_python_that_is_too_old_is_told(extension: Path) -> None:
         assert 1 == len(done.stderr.splitlines())
 
 
+def test_a_python_that_is_not_whole_is_told_what_it_lacks(extension: Path) -> None:
+    """Some systems package the standard library in parts."""
+    script = str(extension / "bundled" / "start.py")
+    code = f"import runpy, sys; sys.modules['asyncio'] = None; sys.argv = ['start.py', 'server']; runpy.run_path({script!r}, run_name='__main__')"
+    command = [sys.executable, "-I", "-S", "-c", code]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    assert 4 == done.returncode
+    [line] = done.stderr.splitlines()
+    assert line.endswith("it lacks the module asyncio of the standard library")
+
+
 def test_from_the_environment_what_is_installed_there_is_preferred(extension: Path, tmp_path: Path) -> None:
     """And what is bundled serves where nothing is."""
     venv.create(tmp_path / "env", symlinks=True)
@@ -202,6 +213,7 @@ def test_a_package_holds_what_its_platform_needs(name: str) -> None:
     assert "extension/THIRD_PARTY_NOTICES.txt" in names
     assert sum("licen" in path.lower() for path in names if ".dist-info/" in path) >= 6
     assert {"extension/client/out/extension.js", "extension/package.nls.zh-cn.json"} <= set(names)
+    assert "extension/bundled/server/gradvet/words/zh_cn/rules.json" in names
     unwanted = ("node_modules/", "/src/", "/tests/", "__pycache__", ".ts", ".map")
     assert [] == [path for path in names if any(word in path for word in unwanted)]
 

@@ -21,7 +21,12 @@ const SEVERITIES: Record<string, vscode.DiagnosticSeverity> = {
 };
 const NAMES = ["error", "warning", "info", "hint"]; // by vscode.DiagnosticSeverity
 
-export function options(chosen: Settings, log: vscode.LogOutputChannel, closing: Closing): LanguageClientOptions {
+export function options(
+  chosen: Settings,
+  log: vscode.LogOutputChannel,
+  closing: Closing,
+  look: (line: string) => void,
+): LanguageClientOptions {
   const section = vscode.workspace.getConfiguration(SECTION);
   return {
     documentSelector: SELECTOR,
@@ -30,7 +35,7 @@ export function options(chosen: Settings, log: vscode.LogOutputChannel, closing:
     traceOutputChannel: log,
     stdioOptions: {
       stdout: (lines) => copyLog(lines, log),
-      stderr: (lines) => copyLog(lines, log),
+      stderr: (lines) => copyLog(lines, log, look),
     },
     errorHandler: closing,
     initializationFailedHandler: () => false, // told by whoever started it

@@ -10,6 +10,9 @@ import { options } from "./options";
 import { settings } from "./settings";
 import { Status } from "./status";
 
+/** What `bundled/start.py` says where the interpreter is not a whole one, as some packages of systems are. */
+const LACKS = /^Gradvet cannot run in this Python \(([^)]*)\): it lacks the module (\S+)/;
+const LAST_WORDS = 300; // ms in which what a server said before it ended comes in
 const DOWNLOADS = "https://www.python.org/downloads/";
 
 /** Its own pop-ups would stand beside ours, which say what can be done. */
@@ -23,6 +26,7 @@ export class Server {
   private client: LanguageClient | undefined;
   private queue: Promise<void> = Promise.resolve();
   private asked = 0;
+  private lacks: RegExpExecArray | undefined;
   private readonly crashes = new Crashes();
 
   constructor(
@@ -94,7 +98,11 @@ export class Server {
     let started = false;
     // a server that ends while it starts makes the start fail, and that is told there
     const closing = new Closing(() => started && this.ended(client));
-    const client = new QuietClient("gradvet", "Gradvet", executable, options(chosen, this.log, closing));
+    this.lacks = undefined;
+    const look = (line: string): void => {
+      this.lacks ??= LACKS.exec(line) ?? undefined;
+    };
+    const client = new QuietClient("gradvet", "Gradvet", executable, options(chosen, this.log, closing, look));
     this.client = client;
     client.onNotification(ShowMessageNotification.type, ({ type, message }) => {
       this.log.info(message);
@@ -106,12 +114,24 @@ export class Server {
         this.status.ready(told);
       }
     });
-    await client.start();
+    try {
+      await client.start();
+    } catch (error) {
+      await new Promise((done) => setTimeout(done, LAST_WORDS));
+      throw error;
+    }
     started = true;
   }
 
-  private failed(error: unknown): void {
+  private failed(reason: unknown): void {
     this.client = undefined;
+    const [, version = "", module = ""] = this.lacks ?? [];
+    const error =
+      this.lacks === undefined
+        ? reason
+        : new NoInterpreter(
+            vscode.l10n.t("Gradvet cannot run in Python {0}: this one is not whole, it lacks the module {1}.", version, module),
+          );
     const message = error instanceof Error ? error.message : String(error);
     this.log.error(message);
     this.status.broken(message);

@@ -1,9 +1,9 @@
 /** The extension in Chinese. */
 
 import assert from "node:assert/strict";
-import { scenario } from "./code.mjs";
+import { given, scenario } from "./code.mjs";
 
-await scenario("chinese", { bare: true }, async ({ hands, page, open }, said) => {
+await scenario("chinese", { bare: true }, async ({ hands, page, open, change }, said) => {
   // there is no language pack for VS Code itself here: it stays English, and tells its extensions this language
   await page.addInitScript(() =>
     Object.defineProperty(globalThis, "_VSCODE_NLS_LANGUAGE", { get: () => "zh-cn", set: () => undefined }),
@@ -31,4 +31,12 @@ await scenario("chinese", { bare: true }, async ({ hands, page, open }, said) =>
   await page.waitForTimeout(1500);
   await hands.shot("walkthrough");
   said("so is the walkthrough, with its pictures");
+
+  change({ "gradvet.interpreter": [given.python] });
+  await open("train.py");
+  await hands.squiggles.first().waitFor();
+  await hands.command("Problems: Focus on Problems View");
+  await page.locator(".markers-panel .monaco-list-row", { hasText: "计算图" }).first().waitFor();
+  await hands.shot("problems");
+  said("the server takes VS Code's language: its findings are in Chinese");
 });

@@ -52,6 +52,13 @@ await scenario("troubles", { bare: true }, async ({ hands, page, home, open, cha
   said("a server that cannot be started is told of once");
   await hands.command("Notifications: Clear All Notifications");
 
+  const lacks = "Gradvet cannot run in this Python (3.11.2): it lacks the module asyncio of the standard library";
+  change({ "gradvet.path": [program(path.join(home, "partial"), `echo '${lacks}' >&2`, "exit 4")] });
+  await only("it lacks the module asyncio");
+  await hands.toast("it lacks the module").getByRole("button", { name: "Choose Interpreter" }).waitFor();
+  said("a Python that is not whole is told of by what it lacks");
+  await hands.command("Notifications: Clear All Notifications");
+
   const pid = path.join(home, "pid");
   const start = `${path.join(home, "ext")}/gradvet.gradvet-*/bundled/start.py`;
   change({ "gradvet.path": [program(path.join(home, "gradvet"), `echo $$ > ${pid}`, `exec ${given.python} -I -S ${start} "$@"`)] });

@@ -14,6 +14,9 @@ import os
 import sys
 
 FROM_ENVIRONMENT = "--from-environment"
+# The client looks for this line, and tells the user.
+LACKS = "Gradvet cannot run in this Python (%s): it lacks the module %s of the standard library\n"
+_OWN = getattr(sys, "stdlib_module_names", ())
 
 
 def main() -> int:
@@ -29,9 +32,15 @@ def main() -> int:
         del sys.argv[1]
     if not (preferred and _installed()):
         sys.path[:0] = [os.path.join(here, "server"), os.path.join(here, "libs")]
-    from gradvet.__main__ import main as run
+    try:
+        from gradvet.__main__ import main as run
 
-    return run()
+        return run()
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] not in _OWN:
+            raise
+        sys.stderr.write(LACKS % (sys.version.split()[0], error.name))
+        return 4
 
 
 def _installed() -> bool:
