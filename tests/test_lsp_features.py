@@ -151,6 +151,21 @@ z = 1  # gradvet: ignore[graph-retained]
 """
 
 
+async def test_the_head_of_a_grad_mode_lights_up_with_what_it_keeps_from_being_recorded(client: Any) -> None:
+    """What has no graph to lose stays dark."""
+    encoding = client.result.capabilities.position_encoding
+    did_open(client, NET + "with torch.no_grad():\n    '😋'; y = w * 2 + 1\n    z = 3\n")
+    params = lsp.DocumentHighlightParams(document(), lsp.Position(8, 12))
+    found = await client.text_document_document_highlight_async(params)
+    start = units("    '😋'; y = ", encoding)
+    assert [(each.range, each.kind) for each in found] == [
+        (at(8, 5, 20), lsp.DocumentHighlightKind.Write),
+        (at(9, start, start + len("w * 2 + 1")), lsp.DocumentHighlightKind.Read),
+    ]
+    params = lsp.DocumentHighlightParams(document(), lsp.Position(10, 8))
+    assert await client.text_document_document_highlight_async(params) is None
+
+
 async def test_tags_and_data_of_diagnostics(client: Any) -> None:
     did_open(client, REDUNDANT)
     items = {item.code: item for item in (await pulled(client)).items}
