@@ -255,7 +255,7 @@ def test_no_entry_stands_twice() -> None:
         ),
         (
             "*shares storage with* `a` ([line 3](file:///w/a.py#L3)), `b` (line 2 of cell 1)",
-            "*共享存储* `a`（[第 3 行](file:///w/a.py#L3)）、`b`（单元格 1 第 2 行）",
+            "*共享存储的还有* `a`（[第 3 行](file:///w/a.py#L3)）、`b`（单元格 1 第 2 行）",
         ),
         ("parameters of `Net`", "`Net` 的参数"),
         ("`x` line 3 of models/net.py", "`x` models/net.py 第 3 行"),
