@@ -9,6 +9,23 @@ from gradvet.text import Source
 HEAD = "import torch\nimport torch.nn.functional as F\nfrom torch import Tensor, nn\n"
 
 TOLD = {
+    "what is drawn on, one of several axes or all of a figure, takes arrays": (
+        """
+import matplotlib.pyplot as plt
+
+def show(model, x):
+    out = model(x)
+    figure, axes = plt.subplots(1, 2)
+    for ax, image in zip(axes.flatten(), out):
+        ax.imshow(image.cpu())  # numpy-on-grad
+    axes[0].imshow(out[0].detach())
+    figure.add_subplot(1, 1, 1).plot([one.item() for one in out[0, 0]])
+    figure.gca().plot(out[0, 0])  # numpy-on-grad
+    plt.figure().savefig("out.png")
+
+show(nn.Conv2d(1, 1, 3), torch.rand(2, 1, 6, 6))
+"""
+    ),
     "a loss is known by its backward, also where it was added up before": (
         """
 def train(model, loader, opt, criterion):

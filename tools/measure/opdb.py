@@ -27,6 +27,7 @@ FORMS = (
     ("train", "false", "eval"),
     ("dtype", "other", "dtype"),  # but not of `to`, whose every argument is one
     ("rounding_mode", "str", "rounding"),
+    ("p", "str", "named"),  # the norms that have a name: one of them keeps nothing
 )
 # Arguments whose presence makes a call another one, for the names that end so.
 GIVEN = {"dim": frozenset({"sum", "mean", "prod", "squeeze", "squeeze_"})}

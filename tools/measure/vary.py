@@ -15,11 +15,15 @@ Change = Callable[[torch.Tensor], torch.Tensor]
 
 
 def varied(case: Case, grads: Collection[str], *, shapes: bool) -> Iterator[Run]:
-    """Runs whose inputs `grads` require grad: other memory order, other precision, other numbers of dimensions."""
+    """Runs whose inputs `grads` require grad: other memory order, precision, dimensions."""
     yield from _runs(case, grads, _changing(transposed))
     single = replaced(case, _to_single)
     yield from _runs(single, grads)
     with torch.backends.mkldnn.flags(enabled=False):  # its kernels are nodes of their own
+        yield from _runs(single, grads)
+    for numbers in _complex(case):
+        yield from _runs(numbers, grads)
+    with torch.autocast("cpu"):  # what it casts on the way has nodes as well
         yield from _runs(single, grads)
     for change in (_row, _batched, _pair) if shapes and not _indexed(case) else ():
         yield from _runs(case, grads, _changing(change))
@@ -28,7 +32,7 @@ def varied(case: Case, grads: Collection[str], *, shapes: bool) -> Iterator[Run]
 
 def untracked(case: Case, grads: Collection[str]) -> Iterator[Run]:
     """Runs that record nothing: no input requires grad, or grad mode is off."""
-    for changed in (case, replaced(case, _to_single)):
+    for changed in (case, replaced(case, _to_single), *_complex(case)):
         yield from _runs(changed, ())
         with torch.no_grad():
             yield from _runs(changed, grads)
@@ -66,6 +70,18 @@ def _to_single(tensor: torch.Tensor) -> torch.Tensor:
     if tensor.dtype is not torch.float64:
         return tensor
     return tensor.detach().float().requires_grad_(tensor.requires_grad)
+
+
+def _complex(case: Case) -> Iterator[Case]:
+    """The case with complex numbers; convolutions of them are other nodes, and too rare to blur what is said."""
+    if "conv" not in case.name.lower():
+        yield replaced(case, _to_complex)
+
+
+def _to_complex(tensor: torch.Tensor) -> torch.Tensor:
+    if tensor.dtype is not torch.float64 or tensor.layout is not torch.strided:
+        return tensor
+    return torch.complex(tensor.detach(), -tensor.detach()).requires_grad_(tensor.requires_grad)
 
 
 def _row(tensor: torch.Tensor) -> torch.Tensor:

@@ -26,7 +26,8 @@ class SnapshotAliased(Event):
     """What was kept of a model's parameters is no copy: the optimizer changes it with the model.
 
     `kind` is state_dict; element (a parameter's value that was added to a container); compared (one that is held
-    against the parameter that it was taken of); or same (parameters held against themselves, with no snapshot).
+    against the parameter that it was taken of); restored (one that is written back to it); or same (parameters held
+    against themselves, with no snapshot).
     `step` is where the parameters change, `read` where the snapshot is used, `loaded` whether it is loaded into
     its own model.
     """

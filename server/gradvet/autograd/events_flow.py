@@ -24,6 +24,14 @@ class TargetInGraph(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class StateCut(Event):
+    """In each pass of a `loop` the state of a recurrent cell, called at `cell`, is cut, and a backward comes later."""
+
+    cell: ast.AST
+    loop: ast.AST | None
+
+
+@dataclass(frozen=True, slots=True)
 class FakeInGraph(Event):
     """`node`, which another network made, enters a network with its graph, and `backward`, meant for that one, walks it all.
 

@@ -44,13 +44,14 @@ class Unregistered(Event):
 class TensorCopied(Event):
     """A constructor is given a tensor (`source`), and nothing that was seen needs the gradient of the copy.
 
-    `how` is tensor, or new_tensor, a method of `like`.
+    `how` is tensor, or new_tensor, a method of `like`; `in_loss` whether a backward was run of something made of the copy.
     """
 
     tensor: Tensor
     source: ast.expr
     how: str
     like: ast.expr | None
+    in_loss: bool = False
 
 
 @dataclass(frozen=True, slots=True)

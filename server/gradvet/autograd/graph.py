@@ -4,6 +4,7 @@ import ast
 from collections.abc import Callable, Iterable
 
 from gradvet.autograd.events import Backward, Cut
+from gradvet.autograd.knowledge.lookup import load
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import MAYBE, NO, NO_FN, NOTHING, YES, Node, Origin, Tensor
 from gradvet.autograd.memory.values import (
@@ -173,9 +174,7 @@ def leads_to(m: Machine, root: Tensor, target: Tensor, address: int) -> int:
     if not met & (target.nodes | own):
         return NO
     way = target.nodes if target.is_leaf == NO and len(target.nodes) == 1 else own
-    sure = sure_leaf(root)
-    for at in surely_reached(m, found, root):
-        sure = sure | found[at].sure_leaves | {at}
+    sure = surely_visited(m, root, found)
     return YES if any(at in sure and not at & 1 for at in way) else MAYBE
 
 
@@ -246,6 +245,12 @@ def surely_reached(m: Machine, found: dict[int, Node], root: Tensor) -> list[int
     return queue
 
 
+def surely_visited(m: Machine, root: Tensor, found: dict[int, Node]) -> frozenset[int]:
+    """Of the nodes and leaves that a backward from here may come by, those that it must."""
+    reached = surely_reached(m, found, root)
+    return sure_leaf(root).union(reached, *(found[at].sure_leaves for at in reached))
+
+
 def leading_to(found: dict[int, Node], inputs: list[Tensor]) -> dict[int, Node]:
     """Of some nodes, those that a gradient for these inputs runs through: `autograd.grad` visits no others."""
     nodes = NOTHING.union(*(state.nodes for state in inputs))
@@ -255,7 +260,8 @@ def leading_to(found: dict[int, Node], inputs: list[Tensor]) -> dict[int, Node]:
         for at in node.inputs:
             users.setdefault(at, []).append(address)
     wanted: dict[int, None] = {}
-    queue = [at for at, node in found.items() if node.leaves & leaves or node.inputs & nodes]
+    # What was made again on top of itself leads to what it was before, and not to what it is.
+    queue = [at for at, node in found.items() if node.leaves & leaves or node.inputs & (nodes - {at & ~1})]
     while queue:
         address = queue.pop()
         if address not in wanted:
@@ -278,35 +284,45 @@ def free(
     """Let a backward pass through: the nodes it visits are freed unless they are kept.
 
     `inputs` are the tensors whose gradients are asked for; all leaves when it is None. A pass that `accumulates`
-    gradients in them comes by the nodes that made them as well, which `autograd.grad` does not. A root that is `chosen`
+    gradients in them comes by the nodes that made them as well, which `autograd.grad` does not; that of a view is made
+    anew from its base when this was changed, so that nothing that was kept goes with it. A root that is `chosen`
     is one of several, of which the program has made the one that it needs: where it is there, it is the root.
     """
     found = reachable(m, root.nodes)
+    ends, own = NOTHING, NOTHING
     if inputs is not None:
-        own = NOTHING.union(*(state.nodes for state in inputs)) if accumulates else NOTHING
+        ends = NOTHING.union(*(state.nodes for state in inputs))
+        made = (state.nodes for state in inputs if accumulates and state.view == NO)
+        own = NOTHING.union(*made)
         found = leading_to(found, inputs) | {at: found[at] for at in sorted(own) if at in found}
     sure = surely_reached(m, found, root) if certain else []
     if m.judge is not None:
         m.judge.walks.passed(site, root, found, sure, keeps=keep)
-        m.judge.consumed(found)
+        m.judge.consumed(found, sure)
         for address, node in found.items():
             spoiled = m.cells.get(spoiled_key(address))
             if spoiled is not None:
                 m.judge.needed_spoiled(spoiled, node)
     if not keep:
-        visited = set() if _is_one_of_many(m, root) else set(sure)
+        # What made the end of the way is come by only where it also stands for what was made there before.
+        visited = set() if _is_one_of_many(m, root) else set(sure) - (ends - own)
         for address, node in found.items():
-            freed = YES if certain or chosen else node.freed | YES
+            freed = YES if (certain or chosen) and address not in ends - own else node.freed | YES
             gone = YES if address in visited else node.gone | YES
             if freed != node.freed or gone != node.gone:
                 m.store.set(node_key(address), node._replace(freed=freed, gone=gone))
     return found
 
 
-def passed_by(m: Machine, site: ast.AST, visited: Iterable[int], creates: int, *, accumulated: bool) -> None:
-    """Tell that a backward passes by nodes and leaves: before their gradients are there, or `accumulated`."""
+def passed_by(
+    m: Machine, site: ast.AST, visited: Iterable[int], creates: int, root: Tensor | None, *, accumulated: bool
+) -> None:
+    """Tell that a backward passes by nodes and leaves: before their gradients are there, or `accumulated`.
+
+    `root` is where it surely starts, if that is known.
+    """
     for tell in AFTER_BACKWARD:
-        tell(m, site, visited, creates, accumulated=accumulated)
+        tell(m, site, visited, creates, root, accumulated=accumulated)
 
 
 def _is_one_of_many(m: Machine, root: Tensor) -> bool:
@@ -318,25 +334,30 @@ def _is_one_of_many(m: Machine, root: Tensor) -> bool:
 def held_tensors(m: Machine, value: Value, depth: int = 0) -> list[tuple[Ref, Tensor]]:
     """The tensors in a value: itself, or the elements of containers, or what an unknown call was given."""
     found: list[tuple[Ref, Tensor]] = []
+    _hold(m, value, depth, {}, found)
+    return found
+
+
+def _hold(
+    m: Machine, value: Value, depth: int, entered: dict[int, int], found: list[tuple[Ref, Tensor]]
+) -> None:
+    """Add the tensors in a value; containers that were entered before, no deeper than now, are not entered again."""
     if depth > MOST_DEEP:
-        return found
+        return
     for atom in atoms(value):
         if type(atom) is Tuple:
             for item in atom.items:
-                found += held_tensors(m, item, depth + 1)
+                _hold(m, item, depth + 1, entered, found)
             continue
         for ref in (atom,) if type(atom) is Ref else getattr(atom, "refs", ()):
             content = m.cells.get(ref.address)
-            match content:
-                case Tensor():
-                    found.append((ref, content))
-                case Instance():
-                    for item in _parts(m, ref, depth):
-                        found += held_tensors(m, item, depth + 2)
-                case _:
-                    for item in _parts(m, ref, depth):
-                        found += held_tensors(m, item, depth + 1)
-    return found
+            if type(content) is Tensor:
+                found.append((ref, content))
+            elif entered.get(ref.address, MOST_DEEP + 1) > depth:
+                entered[ref.address] = depth
+                inner = depth + 2 if type(content) is Instance else depth + 1
+                for item in _parts(m, ref, depth):
+                    _hold(m, item, inner, entered, found)
 
 
 def surely_asks(m: Machine, value: Value, depth: int = 0) -> bool:
@@ -429,7 +450,7 @@ def is_data(m: Machine, value: Value) -> bool:
     return all(type(content) is Opaque and content.reason.startswith(_DATA) for content in contents)
 
 
-def _is_of_data(m: Machine, value: Value, depth: int = 0) -> bool:
+def is_of_data(m: Machine, value: Value, depth: int = 0) -> bool:
     """Whether a tensor was computed of what was given and of constants alone: it requires grad only if data does."""
     state, address = m.tensor(value), m.only(value)
     node, unknown = m.cells.get(node_key(address)), m.cells.get(unknown_key(address))
@@ -438,9 +459,22 @@ def _is_of_data(m: Machine, value: Value, depth: int = 0) -> bool:
     return (
         depth <= MOST_TERMS
         and address in state.nodes
-        and all(is_data(m, part) for part in (unknown.items if type(unknown) is Tuple else ()))
-        and all(_is_of_data(m, Ref(at), depth + 1) for at in node.inputs)
+        and all(_is_made_of_data(m, part) for part in (unknown.items if type(unknown) is Tuple else ()))
+        and all(is_of_data(m, Ref(at), depth + 1) for at in node.inputs)
     )
+
+
+def _is_made_of_data(m: Machine, value: Value, depth: int = 0) -> bool:
+    """Whether something unknown was given, or is what a method of a tensor makes of what was given: `target.sum()`."""
+    if is_data(m, value):
+        return True
+    content = m.cells.get(getattr(value, "address", -1))
+    if type(content) is not Opaque or content.origin is None or depth > MOST_TERMS:
+        return False
+    match content.origin.node:
+        case ast.Call(func=ast.Attribute(attr=name)) if load().method(name) is not None:
+            return all(_is_made_of_data(m, part, depth + 1) for part in content.inputs if type(part) is Ref)
+    return False
 
 
 def is_weight(m: Machine, value: Value, depth: int = 0) -> bool:
@@ -525,7 +559,7 @@ def backward(
     inputs = None if inputs == NONE else inputs
     numbers, behind = m.nearest_cut(added_numbers(m, root)), unknown_behind(m, root)
     before = m.tensor(root)
-    constant = before.dead if before is not None and _is_of_data(m, root) else NOTHING
+    constant = before.dead if before is not None and is_of_data(m, root) else NOTHING
     for atom in m.alternatives(root):
         for learn in LEARN:
             learn(m, atom, site)
@@ -539,24 +573,23 @@ def backward(
             continue
         certain = len(states) == 1 and certain_keep  # and it requires grad, or the line would raise
         ends = _ends(m, whole, inputs)
-        wanted = None
-        if inputs is not None and surely_asks(m, inputs):
-            wanted = [asked for _, asked in held_tensors(m, inputs)]
+        wanted = _wanted(m, inputs)
         certain = certain and (inputs is None or wanted is not None)
         found = free(
             m, site, whole, certain=certain, keep=keeps, inputs=wanted, chosen=chosen, accumulates=True
         )
         state = whole if inputs is None else whole._replace(leaves=whole.leaves & ends.keys())
         creates = NO if create is None or create == FALSE else YES if _is_true(create) else MAYBE
-        passed_by(m, site, (*found, *state.leaves), creates, accumulated=False)
         surely = len(states) == 1 and state.requires_grad == YES
+        start = whole if surely and inputs is None else None
+        passed_by(m, site, (*found, *state.leaves), creates, start, accumulated=False)
         for end, comes in ends.items():
             if creates != NO:
                 asks = gradient_asks(m, whole, Ref(end)) if creates == comes == YES else MAYBE
                 _gradient_with_graph(m, site, state, end, asks)
             else:
                 _gradient(m, site, end, certain=surely and comes == YES)
-        passed_by(m, site, state.leaves, creates, accumulated=True)
+        passed_by(m, site, state.leaves, creates, start, accumulated=True)
         if m.judge is not None:
             if creates == YES and state.leaves:
                 m.judge.walks.created[site] = (m.where(), state)
@@ -575,6 +608,13 @@ def backward(
         if m.judge is not None:
             m.judge.leaves.without_graph(joined, site)
         m.emit(backward_event(m, site, joined, how, retains=keeps and certain_keep))
+
+
+def _wanted(m: Machine, inputs: Value | None) -> list[Tensor] | None:
+    """The tensors whose gradients alone are asked for, where it is known which."""
+    if inputs is None or not surely_asks(m, inputs):
+        return None
+    return [asked for _, asked in held_tensors(m, inputs)]
 
 
 def backward_event(
@@ -604,14 +644,25 @@ def backward_event(
 
 
 def _ends(m: Machine, root: Tensor, inputs: Value | None) -> dict[int, int]:
-    """The addresses of the tensors that a backward gives a gradient, and whether it surely comes there."""
+    """The addresses of the tensors that a backward gives a gradient, and whether it surely comes there.
+
+    A leaf that requires grad no more gets none.
+    """
     if inputs is None:
-        return dict.fromkeys(root.leaves, YES)
-    asked = held_tensors(m, inputs)
-    comes = {ref.address: leads_to(m, root, state, ref.address) for ref, state in asked}
-    if asked and not surely_asks(m, inputs):
-        comes = {address: truth | NO for address, truth in comes.items()}
+        sure = surely_visited(m, root, reachable(m, root.nodes))
+        comes = {address: _asks_now(m, address) | (0 if address in sure else NO) for address in root.leaves}
+    else:
+        asked = held_tensors(m, inputs)
+        comes = {ref.address: leads_to(m, root, state, ref.address) for ref, state in asked}
+        if asked and not surely_asks(m, inputs):
+            comes = {address: truth | NO for address, truth in comes.items()}
     return {address: truth for address, truth in comes.items() if truth & YES}
+
+
+def _asks_now(m: Machine, leaf: int) -> int:
+    """Whether a leaf requires grad at this moment."""
+    state = m.cells.get(leaf)
+    return state.requires_grad if type(state) is Tensor else MAYBE
 
 
 def _gradient(m: Machine, site: ast.AST, leaf: int, *, certain: bool) -> None:

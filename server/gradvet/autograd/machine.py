@@ -35,9 +35,9 @@ from gradvet.stopping import stop_if_asked
 
 MODE = "mode"
 MODE_SETTER = "mode setter"
-MOST_STEPS = 20_000  # of one part: the module's body, or what nothing reached and is run by itself
+MOST_STEPS = 12_000  # of one part: the module's body, or what nothing reached and is run by itself
 MOST_STEPS_FOR_A_LINE = 10  # on top of those, in all parts together: a long file has more to run
-MOST_STEPS_IN_ALL = 60_000
+MOST_STEPS_IN_ALL = 36_000
 MOST_WORK = 4_000_000
 _TOO_MUCH_WORK = f"the run was stopped after {MOST_WORK} changes"
 MOST_CALLS_DEEP = 24
@@ -56,7 +56,18 @@ class OutOfSteps(Exception):  # noqa: N818  not an error: a bound of the run was
 class Loop:
     """A loop that is being run: where its states are captured, and what was born in this pass."""
 
-    __slots__ = ("allocs", "base", "breaks", "context", "continues", "node", "number", "stores", "trains")
+    __slots__ = (
+        "allocs",
+        "base",
+        "breaks",
+        "context",
+        "continues",
+        "node",
+        "number",
+        "settled",
+        "stores",
+        "trains",
+    )
 
     def __init__(self, node: ast.AST | None, base: int) -> None:
         """Begin at a mark of the trail."""
@@ -67,6 +78,8 @@ class Loop:
         self.breaks: list[Delta] = []
         self.continues: list[Delta] = []
         self.stores: list[Any] = []
+        self.settled: dict[tuple[ast.AST, int], Delta] = {}
+        """What loops inside left of this one's state when one more pass changed nothing, by node and context."""
         self.trains = False
         self.context = 0
 
@@ -129,22 +142,23 @@ class Frame:
 
 
 class Hooks:
-    """The hooks of modules by their address, what each handle takes away, and whether tensors have any.
+    """The hooks that modules and tensors ever had, by their address, and what each handle takes away.
 
-    `placed` is, for a module and a handle, when the hook was put there and where; `ran` when a module with hooks
-    was called last.
+    Whether one is there now, a cell tells. `placed` is, for a module and a handle, when the hook was put there and
+    where; `ran` when a module with hooks was called last.
     """
 
-    __slots__ = ("count", "firing", "handles", "of_modules", "on_tensors", "placed", "ran")
+    __slots__ = ("count", "firing", "handles", "of_modules", "of_tensors", "placed", "ran")
 
     def __init__(self) -> None:
         """None yet."""
-        self.of_modules: dict[int, list[tuple[str, Value]]] = {}
-        self.handles: dict[int, list[tuple[int, tuple[str, Value]]]] = {}
+        self.of_modules: dict[int, list[tuple[str, Value, int]]] = {}
+        self.handles: dict[int, list[int]] = {}
         self.placed: dict[tuple[int, int], tuple[int, ast.AST, tuple[ast.AST, ...]]] = {}
         self.ran: dict[int, int] = {}
         self.count = 0
-        self.on_tensors = self.firing = False
+        self.of_tensors: dict[int, list[int]] = {}
+        self.firing = False
 
 
 class Moment(NamedTuple):
@@ -215,6 +229,10 @@ class Machine:
         self.made_nodes = 0
         self.lone: set[ast.AST] = set()
         self.consumed: set[ast.AST] = set()
+        self.waiting: dict[int, Frame] = {}  # where generators lie that were only named, and who did
+        self.put_off: set[ast.AST] = (
+            set()
+        )  # the calls whose results are only named: a generator does not begin there
         self.view_modes: dict[ast.AST, int] = {}
         self.entered: list[ast.AST] = []
         self.entered_twice: set[ast.AST] = set()
@@ -230,6 +248,10 @@ class Machine:
         self.transformed = 0  # how many transforms of functions are around
         self.wrapped = 0  # how many transforms are around that make tensors of their own
         self.batched = 0  # how many vmaps are around: what they hand in tells of no view
+        self.autocasts: list[ast.expr] = []  # those that were entered and not left
+        self.casting: dict[
+            ast.AST, ast.expr | None
+        ] = {}  # where an op ran, and the autocast in which it always did
         self.mode_nodes: list[ast.AST] = []
         self.passed: dict[ast.Call, deque[tuple[tuple[Value, ...], dict[str, Value], ScopeInfo]]] = {}
         self.calls_of: dict[ast.AST, tuple[ast.AST, ...]] = {}
@@ -272,6 +294,11 @@ class Machine:
         return any(
             isinstance(node, ast.keyword) and node.arg == "create_graph" for node in ast.walk(self.main)
         )
+
+    @cached_property
+    def sends(self) -> bool:
+        """Whether the program ever sends something to a generator."""
+        return any(isinstance(node, ast.Attribute) and node.attr == "send" for node in ast.walk(self.main))
 
     # -- grad mode
 
@@ -415,6 +442,10 @@ class Machine:
         """The context in which an address was made."""
         return self._context_of.get(address & ~1, 0)
 
+    def made_at(self, address: int) -> ast.AST:
+        """The node that made what lies at an address, in whichever module it stands."""
+        return self._site_of[address & ~1]
+
     def site_of(self, address: int) -> ast.AST | None:
         """The node that made what lies at an address; None when it stands in a module that is only imported."""
         site = self._site_of.get(address & ~1)
@@ -448,6 +479,11 @@ class Machine:
         if address not in self.cells:
             self.store.set(address, content)
         return Ref(address)
+
+    def is_part(self, owner: int, tag: str, value: Value) -> bool:
+        """Whether a value is what `place_part` gave there: it was looked at, and nobody has put anything else there."""
+        part = self._addresses.get((owner & ~1, self._context_of.get(owner & ~1, 0), tag))
+        return part is not None and type(value) is Ref and value.address & ~1 == part
 
     # -- reading and writing objects
 
@@ -568,6 +604,21 @@ class Machine:
         if node not in self._all_unseen:
             self._all_unseen.add(node)
             self.vague.update(ast.walk(node))
+
+    @contextmanager
+    def unseen_run(self) -> Iterator[None]:
+        """Run something to see what comes of it, and leave everything as it was."""
+        mark = self.store.mark()
+        before = self.states, self.vague, self.numbers, self._all_unseen, self.judge, self.raised
+        self.states, self.vague, self.numbers, self.judge = {}, set(), set(), None
+        self._all_unseen = set(self._all_unseen)
+        self.meant_to_raise += 1
+        try:
+            yield
+        finally:
+            self.meant_to_raise -= 1
+            self.states, self.vague, self.numbers, self._all_unseen, self.judge, self.raised = before
+            self.store.undo(mark)
 
     def block(self, statements: list[ast.stmt]) -> bool:
         """Run statements; whether the end is reached."""

@@ -20,7 +20,12 @@ from gradvet.autograd.library import (  # noqa: F401  some only register what th
 )
 from gradvet.autograd.machine import Frame, Machine
 from gradvet.autograd.memory.domain import GRAD, Tensor
-from gradvet.autograd.python import expressions, python_calls, statements  # noqa: F401  they register themselves
+from gradvet.autograd.python import (  # noqa: F401  they register themselves
+    expressions,
+    iterators,
+    python_calls,
+    statements,
+)
 from gradvet.autograd.python.imports import Imports
 from gradvet.autograd.reasons import States
 from gradvet.autograd.unreached import bounded, unreached

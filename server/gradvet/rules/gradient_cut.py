@@ -3,15 +3,27 @@
 from collections.abc import Iterator
 
 from gradvet.autograd.events import CutPath
-from gradvet.finding import Finding, Severity, code, cut_off, named
+from gradvet.autograd.events_flow import StateCut
+from gradvet.finding import Finding, Note, Severity, called_from, code, cut_off, named
 from gradvet.rules import rule
 
 _HOW = {"detach": "`.detach()`", "no_grad": "`torch.no_grad()`", "data": "`.data`"}
 
 
-@rule(CutPath, family="cut", severity=Severity.WARNING)
-def check(event: CutPath) -> Iterator[Finding]:
-    """Report the cut that leaves parameters of an optimizer, or a term of the loss, without gradient."""
+@rule(CutPath, StateCut, family="cut", severity=Severity.WARNING)
+def check(event: CutPath | StateCut) -> Iterator[Finding]:
+    """Report the cut that leaves parameters of an optimizer, a term of the loss or a step before without gradient."""
+    if isinstance(event, StateCut):
+        yield Finding(
+            event.node,
+            f"{code(event.node)} in each step cuts the state that {code(event.cell)} gives to its next one: "
+            "no gradient goes back through time",
+            (
+                Note("state", f"{code(event.cell)} takes it and gives the next", event.cell),
+                *called_from(event.calls),
+            ),
+        )
+        return
     how = _HOW.get(event.kind)
     if how is None:
         return

@@ -19,7 +19,7 @@ def check(event: SnapshotAliased) -> Iterator[Finding]:
     if event.step is not None:
         notes.append(Note("changed", f"{code(event.step)} changes it in place", event.step))
     if event.read is not None:
-        said = "loaded" if event.loaded else event.kind if event.kind == "compared" else "read"
+        said = "loaded" if event.loaded else event.kind if event.kind in ("compared", "restored") else "read"
         notes.append(Note(said, code(event.read), event.read))
     if event.kind == "same":
         message = f"{value} compares parameters with themselves: another name for them is no copy"
@@ -27,6 +27,8 @@ def check(event: SnapshotAliased) -> Iterator[Finding]:
         return
     if event.kind == "compared" and event.read is not None:
         message = f"{value} copies nothing: it changes with every step, and {code(event.read)} compares it with itself"
+    elif event.kind == "restored" and event.read is not None:
+        message = f"{value} copies nothing: it changes with every step, and {code(event.read)} writes it onto itself"
     elif event.kind == "element":
         message = f"{value} copies nothing: every element that is added here is the same memory, and holds the newest values"
     elif event.loaded:

@@ -15,6 +15,7 @@ _SAYS = {
     "teacher": "{what} is what a student is to learn and keeps its graph: the loss also pulls the teacher to the student",
     "branch": "{what} pulls both branches to one another, and nothing else is in the loss: a constant output solves it",
     "follower": "{what} runs with a graph that nobody needs: its parameters are only ever set from another network",
+    "stepped": "{what} runs with its graph: its parameters follow another network, and the optimizer moves them as well",
 }
 _USED = {
     "bootstrap": "compared here",
@@ -26,7 +27,10 @@ _USED = {
 
 @rule(TargetInGraph, family="flow", severity=Severity.WARNING)
 def check(event: TargetInGraph) -> Iterator[Finding]:
-    """Report a target that a backward goes through; an info where no optimizer steps on what it reaches."""
+    """Report a target that a backward goes through; an info where no optimizer steps on what it perhaps is to train.
+
+    What a target network gives is never to be trained: each backward goes through it for nothing and fills its `.grad`.
+    """
     notes = []
     if event.use is not event.node and event.kind in _USED:
         notes.append(Note("used", _USED[event.kind], event.use))
@@ -39,12 +43,13 @@ def check(event: TargetInGraph) -> Iterator[Finding]:
                 "why", f"{code(event.operand)} is the branch that the other one is to predict", event.operand
             )
         )
+    kind = "stepped" if event.kind == "follower" and event.owned else event.kind
     yield Finding(
         event.node,
-        _SAYS[event.kind].format(what=code(event.node)),
+        _SAYS[kind].format(what=code(event.node)),
         (*notes, *called_from(event.calls)),
         tuple(_fixes(event)),
-        Severity.WARNING if event.owned else Severity.INFO,
+        Severity.WARNING if event.owned or event.kind in ("bootstrap", "follower") else Severity.INFO,
     )
 
 

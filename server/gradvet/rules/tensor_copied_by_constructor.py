@@ -16,7 +16,7 @@ _KEPT = {"dtype", "device", "requires_grad"}
 
 @rule(TensorCopied, family="exit", severity=Severity.INFO)
 def check(event: TensorCopied) -> Iterator[Finding]:
-    """Report `torch.tensor(t)` of a tensor."""
+    """Report `torch.tensor(t)` of a tensor; a warning where a loss is made of the copy, and its graph is gone."""
     lost = ", and drops its graph without a word" if event.tensor.requires_grad == YES else ""
     call = event.node
     yield Finding(
@@ -24,6 +24,7 @@ def check(event: TensorCopied) -> Iterator[Finding]:
         f"{code(event.source)} is a tensor already: this copies it, and torch warns{lost}",
         called_from(event.calls),
         tuple(_fixes(event, call)) if isinstance(call, ast.Call) else (),
+        Severity.WARNING if event.in_loss and event.tensor.has_graph else Severity.INFO,
     )
 
 

@@ -3,15 +3,25 @@
 import ast
 from collections.abc import Iterator
 
-_WITHOUT_NODES = frozenset({"ctx", "op", "ops", "type_ignores", "type_comment", "kind", "conversion", "tag"})
+_WITHOUT_NODES = frozenset({
+    "ctx", "op", "ops", "type_ignores", "type_comment", "kind", "conversion", "tag", "id", "attr", "arg", "asname", "level",
+    "module", "simple", "is_async", "lineno", "rest", "kwd_attrs", "str",
+})  # fmt: skip
 """Fields that hold words, numbers, or operators and contexts, which all uses of them share."""
-_WORDS = frozenset({"id", "attr", "arg", "asname", "level", "module", "simple", "is_async", "lineno", "rest"})
+_NAMES = frozenset({"name", "names"})
+"""Fields that hold nodes in some kinds and words in others."""
+_NAMED_BY_NODES = (ast.Import, ast.ImportFrom)
+_WITH_GAPS = frozenset({ast.Dict, ast.arguments})
+"""Kinds whose lists have None among the nodes: `{**rest}`, and keywords without a default."""
 
 
 def _parts(kind: type[ast.AST]) -> tuple[str, ...]:
-    if kind in (ast.Constant, ast.Global, ast.Nonlocal, ast.MatchSingleton):
+    if kind in (ast.Constant, ast.MatchSingleton):
         return ()
-    return tuple(name for name in kind._fields if name not in _WITHOUT_NODES | _WORDS)
+    words = (
+        _WITHOUT_NODES if kind in _NAMED_BY_NODES or kind.__name__ == "TypeAlias" else _WITHOUT_NODES | _NAMES
+    )
+    return tuple(name for name in kind._fields if name not in words)
 
 
 def _kinds(kind: type[ast.AST]) -> Iterator[type[ast.AST]]:
@@ -25,14 +35,15 @@ _PARTS: dict[type[ast.AST], tuple[str, ...]] = {kind: _parts(kind) for kind in _
 
 def inner(node: ast.AST) -> list[ast.AST]:
     """The nodes that stand directly in a node, in the order of its fields; without operators and contexts."""
+    kind = type(node)
     found: list[ast.AST] = []
-    for name in _PARTS[type(node)]:
+    for name in _PARTS[kind]:
         part = getattr(node, name, None)
         if type(part) is list:
-            found += [item for item in part if isinstance(item, ast.AST)]
-        elif isinstance(part, ast.AST):
+            found += part
+        elif part is not None:
             found.append(part)
-    return found
+    return [one for one in found if one is not None] if kind in _WITH_GAPS else found
 
 
 def walk(node: ast.AST) -> Iterator[ast.AST]:

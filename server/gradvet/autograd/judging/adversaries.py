@@ -13,6 +13,7 @@ from gradvet.autograd.events import GraphFreed
 from gradvet.autograd.events_flow import FakeInGraph
 from gradvet.autograd.judging.flow import Called, Flow, Run
 from gradvet.autograd.judging.protocol import Protocol, Step
+from gradvet.autograd.library.layers import members
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import YES
 from gradvet.autograd.memory.gradients import HOLDS_NEW, Gradient
@@ -106,7 +107,7 @@ class Adversaries:
                 continue
             if any(calls.get((site, call.calls[:at])) is not None for at, site in enumerate(call.calls)):
                 continue
-            if not isinstance(call.site, ast.Call):
+            if not isinstance(call.site, ast.Call) or not self._holds(call, own):
                 continue
             for argument in (*call.site.args, *(keyword.value for keyword in call.site.keywords)):
                 state = states.get(argument)
@@ -116,6 +117,11 @@ class Adversaries:
                     and not other.leaves.isdisjoint(state.leaves)
                 ):
                     yield call, argument
+
+    def _holds(self, call: Called, own: Step) -> bool:
+        """Whether the module that was called has parameters of this step: a loss function has none."""
+        parameters = members(self.machine, call.module).parameters
+        return any(leaf.address & ~1 in own.leaves or leaf.address in own.leaves for _, leaf in parameters)
 
 
 def _used(step: Step) -> set[int]:

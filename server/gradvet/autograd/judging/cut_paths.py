@@ -37,13 +37,14 @@ def _copies(m: Machine, judge: Judge, told: set[ast.AST]) -> None:
     for event in m.events:
         if isinstance(event, Backward) and event.root.requires_grad == NO:
             told |= {m.cuts[number].node for number in event.root.cuts}
+    in_losses = {m.cuts[number].node for cuts in judge.cuts_of.values() for number in cuts}
     for node, (calls, state) in judge.cut_notes.copied.items():
         if node in told or not node.args:
             continue
         method = isinstance(node.func, ast.Attribute) and node.func.attr == "new_tensor"
         like = node.func.value if method else None  # type: ignore[attr-defined]
         how = "new_tensor" if method else "tensor"
-        m.emit(TensorCopied(node, calls, state, node.args[0], how, like))
+        m.emit(TensorCopied(node, calls, state, node.args[0], how, like, node in in_losses))
 
 
 def _rank(m: Machine, number: int) -> tuple[int, int]:
@@ -117,6 +118,8 @@ def _dead_terms(m: Machine, judge: Judge, parents: Parents, told: set[int]) -> N
         here = {at for a in unknown if type(part := m.cells.get(a)) is Layer for _, at in part.parameters}
         if number in told or info.kind not in KINDS or not (info.leaves & (trained | here) or shared):
             continue
+        if info.kind in ("detach", "data") and info.nodes and all(at & 1 for at in info.nodes):
+            continue  # what an earlier iteration has computed is no term of this one's loss
         told |= {number, *(info.upstream if info.kind == "forced" else ())}
         _tell(m, judge, parents, number, loss, info.leaves & (trained | here), term=True)
 

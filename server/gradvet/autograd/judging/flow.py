@@ -59,14 +59,25 @@ class Made(NamedTuple):
         return tuple(part for part in self.parts if part.asks)
 
 
+class Told(NamedTuple):
+    """An op as the machine told of it."""
+
+    name: str
+    site: ast.AST
+    calls: tuple[ast.AST, ...]
+    function: ast.AST
+    inputs: Inputs
+
+
 class Called(NamedTuple):
-    """A call of a module: where, and to which leaves its result leads."""
+    """A call of a module: where, to which leaves its result leads, and the module."""
 
     site: ast.AST
     calls: tuple[ast.AST, ...]
     function: ast.AST
     nodes: Nodes
     leaves: frozenset[int]
+    module: Ref
 
 
 class Chain(NamedTuple):
@@ -92,7 +103,8 @@ class Flow:
     """What was made of what, as the machine told it."""
 
     machine: Machine
-    made: dict[int, Made] = field(default_factory=dict)
+    told: dict[int, list[Told]] = field(default_factory=dict)
+    known: dict[int, Made] = field(default_factory=dict)
     outputs: dict[int, Called] = field(default_factory=dict)
     read: set[int] = field(default_factory=set)
     owned: set[int] = field(default_factory=set)
@@ -101,23 +113,15 @@ class Flow:
     backwards: list[Run] = field(default_factory=list)
     calls: dict[tuple[ast.AST, tuple[ast.AST, ...]], Called] = field(default_factory=dict)
     followers: dict[int, ast.AST] = field(default_factory=dict)
+    averages: set[int] = field(default_factory=set)
+    """Followers that keep a part of what they were: nobody sets a network so that is to be trained from there."""
 
     # -- told by the machine
 
     def computed(self, address: int, name: str, site: ast.AST, inputs: Inputs) -> None:
-        """An op was recorded."""
+        """An op was recorded. It is looked at when somebody asks: most results nobody asks for."""
         m = self.machine
-        parts = tuple(_part(operand.parameter, operand.state) for operand in inputs.operands)
-        constants = tuple(
-            value.value
-            for value in inputs.arguments.values()
-            if type(value) is Const and value.kind in ("int", "float")
-        )
-        others = len(inputs.arguments) > len({part.role for part in parts}) + len(constants)
-        bare = name.removesuffix("()")
-        made = Made(bare, site, m.where(), m.frames[-1].node, parts, constants, others)
-        before = self.made.get(address & ~1)
-        self.made[address & ~1] = made if before is None else _either(before, made)
+        self.told.setdefault(address & ~1, []).append(Told(name, site, m.where(), m.frames[-1].node, inputs))
 
     def changed(self, address: int, name: str, site: ast.AST, operands: tuple[Operand, ...]) -> None:
         """A change in place was recorded, of the first of these."""
@@ -130,7 +134,7 @@ class Flow:
         for _, state in held_tensors(m, result):
             if state.requires_grad & YES and state.nodes:
                 nodes = frozenset(at & ~1 for at in state.nodes)
-                call = Called(site, m.where(), m.frames[-1].node, nodes, state.leaves)
+                call = Called(site, m.where(), m.frames[-1].node, nodes, state.leaves, ref)
                 self.calls[site, m.where()] = call
                 self.outputs.update(dict.fromkeys(nodes, call))
 
@@ -145,16 +149,21 @@ class Flow:
             if sources - {leaf}:
                 self.followers[leaf & ~1] = site
 
-    def edited(self, site: ast.AST, state: Tensor, operands: Iterable[Tensor]) -> None:
-        """A tensor was changed in place: a leaf that is given the values of other leaves follows them."""
+    def edited(self, site: ast.AST, state: Tensor, operands: Iterable[Tensor], *, whole: bool) -> None:
+        """A tensor was changed in place: a leaf that is given the values of other leaves follows them.
+
+        `whole` when nothing of what it was stays, but for what the operands bring back of it.
+        """
         cells = self.machine.cells
-        leaves = [at for at in state.storage if type(cells.get(at)) is Tensor and cells[at].parameter & YES]
+        leaves = {at for at in state.storage if type(cells.get(at)) is Tensor and cells[at].parameter & YES}
         if not leaves:
             return
         sources = frozenset[int]()
         for operand in operands:
             sources |= operand.leaves.union(*(self.machine.cuts[cut].leaves for cut in operand.cuts))
         self.follows(leaves, sources, site)
+        if sources - leaves and not (whole and sources.isdisjoint(leaves)):
+            self.averages |= {leaf & ~1 for leaf in leaves} & self.followers.keys()
 
     def owns(self, optimizer: Optimizer) -> None:
         """An optimizer was made."""
@@ -177,6 +186,17 @@ class Flow:
 
     # -- asked by the judgements
 
+    def made(self, address: int) -> Made | None:
+        """How the result at an address was made, in one iteration or another."""
+        for told in self.told.pop(address & ~1, ()):
+            now, before = _made(told), self.known.get(address & ~1)
+            self.known[address & ~1] = now if before is None else _either(before, now)
+        return self.known.get(address & ~1)
+
+    def all_made(self, addresses: Iterable[int]) -> list[Made]:
+        """How the results at these addresses were made, as far as it is known."""
+        return [made for at in addresses if (made := self.made(at)) is not None]
+
     def walk(self, nodes: Iterable[int], through: frozenset[str], *, into: bool = False) -> Chain:
         """Go down through ops of these names; a module's output ends the way, unless it is gone `into`."""
         passed: dict[int, None] = {}
@@ -186,7 +206,7 @@ class Flow:
             node = stack.pop()
             if node in passed or node in ends:
                 continue
-            made = self.made.get(node)
+            made = self.made(node)
             if made is None or made.name not in through or (node in self.outputs and not into):
                 ends[node] = None
                 continue
@@ -204,6 +224,18 @@ class Flow:
             if state is not None and wanted and wanted <= {node & ~1 for node in state.nodes}:
                 return expression
         return None
+
+
+def _made(told: Told) -> Made:
+    inputs = told.inputs
+    parts = tuple(_part(operand.parameter, operand.state) for operand in inputs.operands)
+    constants = tuple(
+        value.value
+        for value in inputs.arguments.values()
+        if type(value) is Const and value.kind in ("int", "float")
+    )
+    others = len(inputs.arguments) > len({part.role for part in parts}) + len(constants)
+    return Made(told.name.removesuffix("()"), told.site, told.calls, told.function, parts, constants, others)
 
 
 def _part(role: str, state: Tensor) -> Part:

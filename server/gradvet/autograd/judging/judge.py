@@ -1,7 +1,7 @@
 """Judgements that need more than one moment of the run: what was kept, consumed, reached, edited."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,6 +23,7 @@ from gradvet.autograd.judging.numpy_alias import NumpyNotes, target_of
 from gradvet.autograd.judging.optimizer_notes import OptimizerNotes
 from gradvet.autograd.judging.overwritten import OverwriteNotes
 from gradvet.autograd.judging.protocol import Protocol
+from gradvet.autograd.judging.recurrences import Recurrences
 from gradvet.autograd.judging.registration import Registration
 from gradvet.autograd.judging.returned import left_with_graph
 from gradvet.autograd.judging.snapshots import SnapshotNotes
@@ -158,6 +159,7 @@ class Judge:
     data: dict[tuple[ast.AST, tuple[ast.AST, ...]], DataRead] = field(default_factory=dict)
     optimizers: list[tuple[Ref, Optimizer, ast.AST]] = field(default_factory=list)
     used_nodes: dict[int, int] = field(default_factory=dict)
+    surely_used: set[int] = field(default_factory=set)
     reached_leaves: set[int] = field(default_factory=set)
     escaped_nodes: set[int] = field(default_factory=set)
     roots: set[int] = field(default_factory=set)
@@ -194,6 +196,7 @@ class Judge:
     protocol: Protocol = field(init=False)
     numbers: NumberAttributes = field(init=False)
     evaluations: Evaluations = field(init=False)
+    recurrences: Recurrences = field(init=False)
 
     def __post_init__(self) -> None:
         """The notes of one topic each lie in a part of their own."""
@@ -215,6 +218,7 @@ class Judge:
         self.protocol = Protocol(self.machine)
         self.numbers = NumberAttributes(self.machine)
         self.evaluations = Evaluations(self.machine)
+        self.recurrences = Recurrences(self.machine)
 
     def conclude_topics(self, module: Module) -> None:
         """The notes that lie in parts of their own become events."""
@@ -225,6 +229,7 @@ class Judge:
         self.modes.conclude()
         self.targets.conclude()
         self.protocol.conclude()
+        self.recurrences.conclude(self.used_nodes)
         if not self.machine.cut_short:
             self.given.conclude(self.optimizers, self.reached_leaves, self.cut_notes.forced)
             self.registration.conclude(self.optimizers, self.reached_leaves, self.cut_notes.wanted)
@@ -301,11 +306,12 @@ class Judge:
             if self._freed(state.nodes) == YES:
                 self._keep(state, Place(part, self.machine.where(), part), "", None, "returned")
 
-    def consumed(self, nodes: dict[int, Node]) -> None:
-        """A backward visited these nodes."""
+    def consumed(self, nodes: dict[int, Node], sure: Iterable[int]) -> None:
+        """A backward visited these nodes, and some of them whatever path the program took."""
         self.order += 1
         for address in nodes:
             self.used_nodes[address] = self.order
+        self.surely_used.update(sure)
         for loop in self.machine.loops:
             loop.trains = True
 
@@ -329,7 +335,7 @@ class Judge:
     def written(self, site: ast.AST, state: Tensor, operands: list[Tensor], words: str) -> None:
         """A tensor was changed in place, from these."""
         unrecorded.edited(self.machine, site, state, target_of(site))
-        self.flow.edited(site, state, operands)
+        self.flow.edited(site, state, operands, whole=words in ("copy_()", "[...] ="))
         self.protocol.edited(site, state, words)
 
     def called_under(self, place: ast.AST | None, ref: Ref, site: ast.AST) -> None:
@@ -455,7 +461,7 @@ class Judge:
             of_grad = any(address in m.grads for address in _addresses(value))
             self.data[key] = DataRead(node, m.where(), state, of_grad=of_grad, forward=_only_computes(m))
 
-    def data_assigned(self, node: ast.AST, value: Value, state: Tensor) -> None:
+    def data_assigned(self, node: ast.AST, value: Value, state: Tensor, new: Tensor | None) -> None:
         """`.data = …`."""
         m = self.machine
         of_grad = any(address in m.grads for address in _addresses(value))
@@ -465,6 +471,8 @@ class Judge:
         self.data[(node, m.where())] = read
         self._spoil(read, state)
         self.protocol.edited(node, state, ".data =")
+        if new is not None:
+            self.flow.edited(node, state, [new], whole=True)
 
     def escaped(self, value: Value) -> None:
         """A value was handed to a caller that is not in this file: it may run a backward over it."""

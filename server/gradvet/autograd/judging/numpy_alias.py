@@ -8,7 +8,7 @@ from typing import Any
 from gradvet.autograd.events_alias import SharedEdit
 from gradvet.autograd.judging.above import ANY_FUNCTION, function_of, statement_of
 from gradvet.autograd.machine import Loop, Machine
-from gradvet.autograd.memory.domain import Alias, Tensor
+from gradvet.autograd.memory.domain import YES, Alias, Tensor
 from gradvet.autograd.memory.values import Array, Dict, Sequence, refs
 from gradvet.syntax.parents import Parents
 
@@ -30,6 +30,8 @@ class Edit:
     """An edit of one side; `alias` is how the edited side came from the other, None when it is the first.
 
     `others` are then the addresses of what had been made of it, and `kept` whether a container holds one of them.
+    An array of a parameter that is `used` after the edit was edited for that use: the module that keeps the
+    parameter goes on with the edited values, whether or not anybody names it again.
     """
 
     edited: str
@@ -42,6 +44,8 @@ class Edit:
     saved: tuple[ast.AST, ...] = ()
     others: frozenset[int] = frozenset()
     kept: bool = False
+    of_parameter: bool = False
+    used: bool = False
     made: ast.AST | None = None
     reads: list[ast.AST] = field(default_factory=list)
 
@@ -80,15 +84,17 @@ class NumpyNotes:
         *,
         anew: bool,
     ) -> Edit | None:
-        if len(storage) != 1 or not self.shared & {place & ~1 for place in storage}:
-            return None
         m = self.machine
-        (place,) = storage
+        of_parameter = edited == "array" and alias is not None and self._are_parameters(storage)
+        if (len(storage) != 1 and not of_parameter) or not self.shared & {place & ~1 for place in storage}:
+            return None
+        place = next(iter(storage))
         others = self._made_of(place, Tensor if edited == "array" else Array) if alias is None else {}
         if alias is None and not others:
             return None
         loops = tuple((loop, loop.number) for loop in m.loops)
         edit = Edit(edited, site, m.where(), alias, target, anew, loops, others=frozenset(others))
+        edit.of_parameter = of_parameter
         if alias is not None:
             edit.made = alias.node
         else:
@@ -97,8 +103,14 @@ class NumpyNotes:
         bit = 1 << len(self.edits)
         self.edits.append(edit)
         m.rewritten = True
-        m.store.set(rewritten_key(place), m.cells.get(rewritten_key(place), 0) | bit)
+        for each in storage:
+            m.store.set(rewritten_key(each), m.cells.get(rewritten_key(each), 0) | bit)
         return edit
+
+    def _are_parameters(self, storage: frozenset[int]) -> bool:
+        """Whether parameters of modules lie in all of these places."""
+        states = [self.machine.cells.get(place) for place in storage]
+        return bool(states) and all(type(state) is Tensor and state.parameter == YES for state in states)
 
     def _made_of(self, place: int, kind: type) -> dict[int, ast.AST]:
         """The objects of the other side that were made of this storage, by address, with the calls that made them."""
@@ -130,6 +142,7 @@ class NumpyNotes:
         if any(loop in self.machine.loops and loop.number != number for loop, number in edit.loops):
             return
         if (type(content) is Array) is (edit.edited == "array"):
+            edit.used |= edit.of_parameter and not _contains(edit.site, node)
             return
         if edit.alias is None:  # the first side was edited; what is made of it afterwards has the new values
             if address in edit.others or (address & 1 and address - 1 in edit.others):
@@ -146,7 +159,7 @@ class NumpyNotes:
             if edit.made is None or edit.site is edit.made:
                 continue
             edit.reads = [node for node in edit.reads if not _describes(node, parents)]
-            seen = bool(edit.reads or edit.kept)
+            seen = bool(edit.reads or edit.kept or edit.used)
             if edit.saved or (seen and not _is_meant(edit, edit.made, parents)):
                 first = told.get(edit.made)
                 if first is None or (edit.saved and not first.saved):
@@ -203,7 +216,7 @@ def _is_meant(edit: Edit, made: ast.AST, parents: Parents) -> bool:
     return homes[0] is homes[1] and _loops(made, parents) != _loops(edit.site, parents)
 
 
-def _contains(target: ast.expr | None, made: ast.AST) -> bool:
+def _contains(target: ast.AST | None, made: ast.AST) -> bool:
     return target is not None and any(node is made for node in ast.walk(target))
 
 

@@ -69,7 +69,7 @@ class Site(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A step that met these gradients."""
+    """A step that met these gradients; one that is made by hand has `read` the gradient before."""
 
     number: int
     gradients: tuple[Gradient, ...]
@@ -77,6 +77,7 @@ class Step(NamedTuple):
     manual: bool = False
     known: bool = True
     scaler: bool = False
+    read: Place | None = None
 
 
 class Clip(NamedTuple):
@@ -91,7 +92,8 @@ class Clip(NamedTuple):
 class Clear(NamedTuple):
     """A place that clears these gradients, and perhaps those of `others`; `optimizer` is the one that is told to, or 0.
 
-    It is not `seen` to do so where an optimizer is handed to something that is not known.
+    It is not `seen` to do so where an optimizer is handed to something that is not known; `anything` may be what a
+    function clears that is not known itself.
     """
 
     number: int
@@ -99,6 +101,7 @@ class Clear(NamedTuple):
     others: frozenset[int]
     optimizer: int
     seen: bool = True
+    anything: bool = False
 
 
 @dataclass(slots=True)
@@ -209,6 +212,13 @@ class Protocol:
                 others.add(address)
         self.clears.append(Clear(number, frozenset(touched), frozenset(others), optimizer))
 
+    def overwritten(self, node: ast.AST, *, gone: bool) -> None:
+        """The gradient of something unknown is `gone`, or is set to something else, such as zeros."""
+        if gone:
+            self.clear((), node)
+        else:
+            self.clears.append(Clear(self._number(node), NOTHING, NOTHING, 0, anything=True))
+
     def _is_all_of(self, optimizer: int, leaves: frozenset[int]) -> bool:
         """Whether these leaves are all that the backwards have filled of an optimizer whose parameters are not known."""
         filled = [self.leaves_of.get(number, NOTHING) for number in self._of(optimizer).backwards]
@@ -224,7 +234,9 @@ class Protocol:
 
     def _perhaps_clears(self, clear: Clear, step: Step) -> bool:
         """Whether what a step uses may be the same as what is cleared, by another name."""
-        return any(at in clear.others and not self._are_two(at, clear.optimizer) for at in step.leaves)
+        return clear.anything or any(
+            at in clear.others and not self._are_two(at, clear.optimizer) for at in step.leaves
+        )
 
     def read(self, leaf: int, gradient: Value, node: ast.AST) -> None:
         """`leaf.grad` was read."""
@@ -260,7 +272,8 @@ class Protocol:
             before = self.machine.cells.get((leaf, KEY))
             if before is None or not before.read or leaf in self.owned:
                 continue
-            self.steps.append(Step(number, (before,), frozenset({leaf}), manual=True))
+            read = self.reads.get(leaf & ~1)
+            self.steps.append(Step(number, (before,), frozenset({leaf}), manual=True, read=read))
             self._change(leaf, step, certain=True)
 
     def clip(self, parameters: Value, node: ast.AST) -> None:
@@ -294,7 +307,7 @@ class Protocol:
         m = self.machine
         func = node.func if isinstance(node, ast.Call) else None
         if _clears(func):
-            self.clear((), node)
+            self.clears.append(Clear(self._number(node), NOTHING, NOTHING, 0, anything=True))
             return
         gives_loss = m.address(node, "call") in m.expected
         for value in values:
@@ -559,8 +572,7 @@ class Protocol:
     def _not_cleared(self, step: Step, site: Site, gradients: list[Gradient]) -> None:
         numbers = [n for g in gradients for n in g.backwards if g.phases & MIXED]
         if step.manual:
-            (leaf,) = step.leaves
-            node, calls = self.reads.get(leaf & ~1, (site.node, site.calls))
+            node, calls = step.read or (site.node, site.calls)
         elif numbers:
             node, calls = self._last_before(numbers, site)
         else:
@@ -570,9 +582,16 @@ class Protocol:
             return
         self.told |= {backward.node, site.node}
         repeated = any(loop.node is not None for loop in site.loops)
+        if not repeated and not step.manual and not self._together(numbers, step):
+            return  # whoever calls the one and the other may clear in between
         self.machine.emit(
             GradientNotCleared(backward.node, backward.calls, site.node, step.manual, repeated, step.known)
         )
+
+    def _together(self, backwards: list[int], step: Step) -> bool:
+        """Whether a step and one of these backwards are of one call from outside."""
+        loops = set(self.sites[step.number].loops)
+        return any(not loops.isdisjoint(self.sites[number].loops) for number in backwards)
 
     def _last_before(self, numbers: list[int], step: Site) -> tuple[ast.AST, tuple[ast.AST, ...]]:
         """Of some backwards the one nearest to a step: the last before it in the function from which both are reached."""
@@ -605,18 +624,29 @@ class Protocol:
             m.emit(GradientDropped(clear.node, clear.calls, backward.node, shown.node, loop, known))
 
     def _drops_in_loop(self, site: Site, g: Gradient) -> ast.AST | None:
-        """The loop of which each pass drops what the pass before gave, while the step comes after the loop."""
+        """The loop of which each pass drops what the pass before gave, while the step comes later."""
         around = {loop.node for loop in site.loops}
         for number, clear in g.lost:
             if number not in g.backwards or clear not in g.clears:
                 continue
             clearing = {loop.node for loop in self.sites[clear].loops}
             for loop in self.sites[number].loops:
-                if loop.node is None or loop.node in around or loop.node not in clearing:
+                if loop.node is None or loop.node not in clearing:
                     continue
-                if not _leaves_early(loop.node):
+                if loop.node in around:
+                    others = (self.sites[clear], self.sites[number])
+                    if _is_every_few(loop.node, site, others) and not self._serves(number, site):
+                        return loop.node
+                elif not _leaves_early(loop.node):
                     return loop.node
         return None
+
+    def _serves(self, backward: int, but: Site) -> bool:
+        """Whether a step elsewhere uses what a backward gave to its own parameters."""
+        return any(
+            self.sites[step.number] is not but and any(backward in g.backwards for g in step.gradients)
+            for step in self.steps
+        )
 
     def _judge_clips(self) -> None:
         visits: dict[int, list[Clip]] = {}
@@ -707,6 +737,21 @@ def _is_of_torch(backward: ast.AST) -> bool:
         case ast.Call(func=ast.Attribute(value=ast.Name(id=name) | ast.Attribute(attr=name))):
             return name in ("accelerator", "fabric")
     return False
+
+
+def _is_every_few(loop: ast.AST, step: Site, others: Iterable[Site]) -> bool:
+    """Whether a step is made every few passes of a loop, `if (i + 1) % n == 0`, and the others in each."""
+    stepping = {step.node, *step.calls}
+    always = {node for other in others for node in (other.node, *other.calls)} - set(step.calls)
+    every_few = False
+    for choice in ast.walk(loop):
+        if isinstance(choice, ast.If):
+            inside = {node for statement in (*choice.body, *choice.orelse) for node in ast.walk(statement)}
+            if not inside.isdisjoint(always):
+                return False
+            counts = any(isinstance(part, ast.Mod) for part in ast.walk(choice.test))
+            every_few |= counts and not inside.isdisjoint(stepping)
+    return every_few
 
 
 def _leaves_early(loop: ast.AST) -> bool:

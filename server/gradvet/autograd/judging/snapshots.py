@@ -50,7 +50,7 @@ class SnapshotNotes:
     loads: dict[int, tuple[ast.AST, tuple[ast.AST, ...]]] = field(default_factory=dict)
     changed: set[int] = field(default_factory=set)
     same: dict[ast.AST, tuple[ast.AST, ...]] = field(default_factory=dict)
-    equals: dict[ast.AST, tuple[int, ast.AST, tuple[ast.AST, ...]]] = field(default_factory=dict)
+    equals: dict[ast.AST, tuple[int, ast.AST, tuple[ast.AST, ...], str]] = field(default_factory=dict)
 
     @property
     def noticed(self) -> bool:
@@ -148,12 +148,22 @@ class SnapshotNotes:
         if one == other and self._has_changed(one) and _differ(node):
             self.same.setdefault(node, self.machine.where())
             return
-        for snapshot, against in ((one, other), (other, one)):
-            taken = self._stale_aliases(snapshot)
-            if taken and snapshot != against and self._places(snapshot) == self._places(against):
-                for address, alias in taken:
-                    self.equals.setdefault(alias.node, (address, node, self.machine.where()))
-                return
+        if not self._is_taken_of(node, one, other, "compared"):
+            self._is_taken_of(node, other, one, "compared")
+
+    def restored(self, node: ast.AST, target: Value, source: Value) -> None:
+        """A parameter is set from a value: whether that is the parameter's own memory, which a step has changed."""
+        if target != source:
+            self._is_taken_of(node, source, target, "restored")
+
+    def _is_taken_of(self, node: ast.AST, snapshot: Value, against: Value, how: str) -> bool:
+        """Note a snapshot that was taken of what it meets now, and is stale."""
+        taken = self._stale_aliases(snapshot)
+        if not taken or snapshot == against or self._places(snapshot) != self._places(against):
+            return False
+        for address, alias in taken:
+            self.equals.setdefault(alias.node, (address, node, self.machine.where(), how))
+        return True
 
     def _has_changed(self, value: Value) -> bool:
         """Whether a value is certainly one or more parameters that an optimizer has changed."""
@@ -223,16 +233,18 @@ class SnapshotNotes:
             if site is None or site in told or _only_keys(read[0], parents):
                 continue
             step = self._step(address) or self.unseen.get(address)
-            if address in self.handed or (step is None and not _is_kept(site, read[0], loaded, parents)):
+            if address in self.handed:
                 continue
-            told.add(site)
             calls = m.calls_of.get(site, ())
+            if step is None and (calls[:1] == read[1][:1] or not _is_kept(site, read[0], loaded, parents)):
+                continue  # what happens between the two within one call was seen
+            told.add(site)
             m.emit(SnapshotAliased(site, calls, "state_dict", site, step, read[0], loaded is not None))
-        for site, (address, node, calls) in self.equals.items():
+        for site, (address, node, calls, how) in self.equals.items():
             if not any(site in walk(one) for one in told):
                 told.add(site)
                 step = self.steps.get(address)
-                m.emit(SnapshotAliased(site, calls, "compared", site, step, node, loaded=False))
+                m.emit(SnapshotAliased(site, calls, how, site, step, node, loaded=False))
         for node, calls in self.same.items():
             m.emit(SnapshotAliased(node, calls, "same", node, None, None, loaded=False))
         for address, grown in self.grown.items():

@@ -68,7 +68,7 @@ class Targets:
     def look(self, run: Run) -> None:
         """Look for targets on the way of a backward."""
         for node in run.seen:
-            made = self.flow.made.get(node)
+            made = self.flow.made(node)
             if made is None:
                 continue
             for found in self._of(made):
@@ -102,11 +102,12 @@ class Targets:
 
     def _of(self, made: Made) -> Iterator[Found]:
         asking = tuple(part for part in made.asking if part.sure)
-        if made.name in DISTANCES and len(asking) > 1:
-            yield from self._compared(made, asking[0], asking[1])
+        both = tuple(part for part in made.asking if part.sure or self._is_there(part))
+        if made.name in DISTANCES and asking and len(both) > 1:
+            yield from self._compared(made, both[0], both[1])
         elif made.name in POWERS and len(asking) == 1:
             for at in self.flow.walk(asking[0].nodes, SHAPE).ends:
-                inner = self.flow.made.get(at)
+                inner = self.flow.made(at)
                 sides = [part for part in inner.asking if part.sure] if inner is not None else []
                 if inner is not None and inner.name in DIFFERENCE and len(sides) > 1:
                     yield from self._compared(inner, sides[0], sides[1])
@@ -136,7 +137,7 @@ class Targets:
         chain = self.flow.walk(part.nodes, SHAPE | LINEAR)
         if not chain.ends or not all(at in self.flow.outputs for at in chain.ends):
             return None
-        passed = [self.flow.made[at] for at in chain.passed]
+        passed = self.flow.all_made(chain.passed)
         scaled = any(made.name in PRODUCT and len(made.asking) == 1 for made in passed)
         for made in passed:
             if made.name in SUM and len(made.asking) == 1 and (made.others or len(made.parts) > 1) and scaled:
@@ -163,13 +164,13 @@ class Targets:
         if not kind:
             return
         chain = self.flow.walk(weight.nodes, SHAPE | LINEAR)
-        names = {self.flow.made[at].name for at in chain.ends if at in self.flow.made}
+        names = {made.name for made in self.flow.all_made(chain.ends)}
         if names <= {"softmax", "Softmax"} and names and kind == "log":
             yield from self._taught(made, weight, [score])
             return
         if not chain.ends or names & (PROBABILITIES | SCORES) or self._shares(chain.ends, score):
             return
-        passed = [self.flow.made[at] for at in chain.passed]
+        passed = self.flow.all_made(chain.passed)
         differences = [m for m in passed if m.name in DIFFERENCE or (m.name in SUM and len(m.asking) == 1)]
         if not differences and (kind != "drawn" or not any(at in self.flow.outputs for at in chain.ends)):
             return
@@ -181,7 +182,7 @@ class Targets:
         chain = self.flow.walk(part.nodes, through, into=True)
         found = ""
         for at in chain.ends:
-            made = self.flow.made.get(at)
+            made = self.flow.made(at)
             if made is None or made.name not in SCORES:
                 continue
             if made.name == "log_prob":
@@ -201,7 +202,7 @@ class Targets:
             if at in seen:
                 continue
             seen.add(at)
-            made = self.flow.made.get(at)
+            made = self.flow.made(at)
             for part in made.asking if made is not None else ():
                 stack.extend(node & ~1 for node in part.nodes)
         return not seen.isdisjoint(ends)
@@ -218,7 +219,7 @@ class Targets:
         words = [self.flow.expression(made, part)]
         chain = self.flow.walk(part.nodes, SHAPE | LINEAR | PROBABILITIES)
         for at in (*chain.passed, *chain.ends):
-            step = self.flow.made.get(at)
+            step = self.flow.made(at)
             words += list(operands_of(step.site)) if step is not None else []
             call = self.flow.outputs.get(at)
             words += [call.site] if call is not None and isinstance(call.site, ast.expr) else []
@@ -252,7 +253,7 @@ class Targets:
             if (node, sign) in seen:
                 continue
             seen.add((node, sign))
-            made = self.flow.made.get(node)
+            made = self.flow.made(node)
             asking = made.asking if made is not None else ()
             if made is None or not asking or any(p.leaves and not p.asks for p in made.parts):
                 yield None, sign  # a leaf, or not known
@@ -281,8 +282,10 @@ class Targets:
 
         def only_follows(call: Called) -> bool:
             leaves = {leaf & ~1 for leaf in call.leaves}
-            apart = stepped.isdisjoint(leaves) and leaves.isdisjoint(self.flow.read)
-            return bool(leaves) and apart and leaves <= follows.keys()
+            if not leaves or not leaves <= follows.keys():
+                return False
+            averaged = leaves <= self.flow.averages and any(map(_TEACHES.search, _names(call.site)))
+            return (averaged or stepped.isdisjoint(leaves)) and leaves.isdisjoint(self.flow.read)
 
         for call in calls.values():
             if not only_follows(call):
@@ -305,14 +308,14 @@ class Targets:
         call = self._call_behind(part) if kind in ("bootstrap", "teacher") else None
         if kind == "teacher":
             for at in self.flow.walk(part.nodes, SHAPE).ends:
-                step = self.flow.made.get(at)
+                step = self.flow.made(at)
                 if step is not None and step.name in PROBABILITIES and step.function is made.function:
                     return Found(kind, step.site, step.calls, operand, made.site, None, part.leaves)
         if call is not None and call.function is made.function:
             return Found(kind, call.site, call.calls, operand, made.site, None, part.leaves)
         if kind == "weight":
             chain = self.flow.walk(part.nodes, SHAPE | LINEAR)
-            here = [self.flow.made[at] for at in chain.passed]
+            here = self.flow.all_made(chain.passed)
             here = [m for m in here if m.function is made.function]
             candidates = [m for m in here if m.name in DIFFERENCE] or [m for m in here if m.name in SUM]
             if candidates:

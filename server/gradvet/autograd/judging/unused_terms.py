@@ -1,6 +1,7 @@
 """Terms of a loss that are computed with a graph and then left out of it: their name is never read."""
 
 import ast
+import re
 from collections.abc import Iterator
 
 from gradvet.autograd.events import Backward, TermUnused
@@ -11,6 +12,8 @@ from gradvet.syntax.tree import inner, walk
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _ARITHMETIC = frozenset({"+", "-", "*", "/", "neg"})
 _REDUCED = frozenset({"mean()", "sum()"})
+_TERM = re.compile(r"loss|penalty|regulari[sz]|(?<![a-z])(kl|reg|aux|gp)(?![a-z])", re.IGNORECASE)
+"""What a term is called. Of several results that a call gives, one that nobody reads need not be one."""
 MOST_DEEP = 6
 
 
@@ -42,14 +45,39 @@ def unused_terms(m: Machine, tree: ast.Module) -> None:
                 ):
                     later = [each for each in run if each.lineno > node.lineno]
                     nearest = min(later or run, key=lambda each: each.lineno)
-                    _look(m, node, name, value, nearest, module=isinstance(scope, ast.Module))
+                    if value not in m.vague and not isinstance(scope, ast.Module):
+                        _look(m, node, name, value, nearest)
+                case ast.Assign(targets=[ast.Tuple(elts=parts)]) if not asks:
+                    later = [each for each in run if each.lineno > node.lineno]
+                    for part in _left_out(m, parts, read | outer) if later else ():
+                        _look(m, node, part.id, part, min(later, key=lambda each: each.lineno))
 
 
-def _look(
-    m: Machine, node: ast.Assign, name: str, value: ast.expr, backward: ast.AST, *, module: bool
-) -> None:
+def _left_out(m: Machine, parts: list[ast.expr], read: set[str]) -> Iterator[ast.Name]:
+    """The terms that a call gave beside others that a backward went through, and that nothing reads."""
+    reached = [_is_reached(m, part) for part in parts]
+    for part, used in zip(parts, reached, strict=True):
+        if (
+            isinstance(part, ast.Name)
+            and part.id not in read
+            and _TERM.search(part.id)
+            and not used
+            and any(reached)
+        ):
+            yield part
+
+
+def _is_reached(m: Machine, part: ast.expr) -> bool:
+    """Whether a backward went through what a name was given."""
+    state = m.states.get(part)
+    return state is not None and any(
+        at in m.judge.used_nodes or at | 1 in m.judge.used_nodes for at in state.nodes
+    )
+
+
+def _look(m: Machine, node: ast.Assign, name: str, value: ast.expr, backward: ast.AST) -> None:
     state = m.states.get(value)
-    if state is None or value in m.vague or name.startswith("_") or module:
+    if state is None or name.startswith("_"):
         return
     graph = state.requires_grad == YES and state.is_leaf == NO and not state.assumes
     if graph and state.origin is not None and _is_term(state.origin):

@@ -14,7 +14,7 @@ from gradvet.autograd.judging.forwards import unrecorded_forwards
 from gradvet.autograd.judging.frozen import reference_models
 from gradvet.autograd.judging.function_forms import function_forms
 from gradvet.autograd.judging.intents import intents
-from gradvet.autograd.judging.judge import Judge, Kept, ModuleCall, holder_words
+from gradvet.autograd.judging.judge import DataRead, Judge, Kept, ModuleCall, holder_words
 from gradvet.autograd.judging.open_data import asks_what, open_data
 from gradvet.autograd.judging.unused_terms import unused_terms
 from gradvet.autograd.machine import CutInfo, Machine
@@ -69,13 +69,24 @@ def _needed(judge: Judge, kept: Kept) -> bool:
     return False
 
 
+def _as_in_each_pass(kept: Kept) -> tuple[ast.AST, tuple[ast.AST, ...], str, frozenset[int]]:
+    """What the passes of one loop have in common when they keep the same thing."""
+    return kept.place.site, kept.place.calls, kept.how, kept.nodes
+
+
 def _retained(m: Machine, judge: Judge, parents: Parents, unused: set[int]) -> None:
     reads = _attribute_reads(m, parents) if any(kept.how == "kept" for kept in judge.kept) else {}
     piled = {site for kept in judge.kept if kept.how != "returned" for site in _made_at(m, kept)}
+    # What one pass of a loop kept and the next needed, the pass after the last one would have needed too.
+    needed = {
+        _as_in_each_pass(kept)
+        for kept in judge.kept
+        if any(at | 1 in judge.surely_used for at in kept.nodes) and _needed(judge, kept)
+    }
     for kept in judge.kept:
         if kept.how == "returned" and not piled.isdisjoint(_made_at(m, kept)):
             continue  # where it piles up is the place to speak of
-        if kept.freed != YES and (m.cut_short or _needed(judge, kept)):
+        if kept.freed != YES and (m.cut_short or _needed(judge, kept) or _as_in_each_pass(kept) in needed):
             continue
         if unused and any(at & ~1 in unused or at in unused for at in reachable(m, _both_ages(kept.nodes))):
             continue  # its cause is told already: the forward itself should not have recorded
@@ -178,14 +189,39 @@ def _attribute_reads(m: Machine, parents: Parents) -> dict[str, bool]:
     for node, holder in parents.items():
         if not isinstance(node, ast.Attribute) or not isinstance(node.ctx, ast.Load):
             continue
-        parent = parents.get(holder, holder) if isinstance(holder, ast.Attribute) else holder
-        state = m.states.get(parent)
-        held = m.states.get(node)
-        if held is None and state is None:
+        if m.states.get(node) is None and m.states.get(_above(holder, parents)) is None:
             continue
-        graph = not (state is not None and not state.requires_grad & YES) and not _leaves_torch(parent)
-        found[node.attr] = found.get(node.attr, True) and not graph
+        found[node.attr] = found.get(node.attr, True) and not _goes_on(m, node, parents)
     return found
+
+
+def _goes_on(m: Machine, node: ast.AST, parents: Parents) -> bool:
+    """Whether what is read goes on with its graph, through whatever methods are called on it."""
+    while True:
+        above = _above(parents[node], parents)
+        state = m.states.get(above)
+        if (state is not None and not state.requires_grad & YES) or _leaves_torch(above):
+            return False
+        if not _is_chained(node, above):
+            return True
+        node = above
+
+
+def _above(holder: ast.AST, parents: Parents) -> ast.AST:
+    """What an expression that this holds stands in; of `x` in `x.mean()` the call."""
+    return parents.get(holder, holder) if isinstance(holder, ast.Attribute) else holder
+
+
+def _is_chained(node: ast.AST, above: ast.AST) -> bool:
+    """Whether an expression is what a method is called on, or of what a part is taken."""
+    match above:
+        case (
+            ast.Call(func=ast.Attribute(value=value))
+            | ast.Subscript(value=value)
+            | ast.Attribute(value=value)
+        ):
+            return value is node
+    return False
 
 
 def _unused(m: Machine, judge: Judge, parents: Parents) -> set[int]:
@@ -346,8 +382,7 @@ def _data(m: Machine, judge: Judge, parents: Parents) -> None:
         subject = node.value if isinstance(node, ast.Attribute) else None
         if subject is None and isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute):
             subject = node.targets[0].value
-        computed = read.tensor.is_leaf == NO
-        activation = written and not read.of_grad and (computed or read.forward) and bool(read.mode & GRAD)
+        activation = written and not read.of_grad and _is_activation(m, read) and bool(read.mode & GRAD)
         statement = statement_of(read.write or node, parents)
         plain = (
             isinstance(statement, (ast.Assign, ast.AugAssign, ast.Expr))
@@ -373,6 +408,15 @@ def _data(m: Machine, judge: Judge, parents: Parents) -> None:
                 tuple(together[statement]),
             )
         )
+
+
+def _is_activation(m: Machine, read: DataRead) -> bool:
+    """Whether a gradient flows through what was read: it was computed, or a forward met it; no buffer, nothing new."""
+    if read.tensor.is_leaf == NO or not read.forward:
+        return read.tensor.is_leaf == NO
+    made = [m.calls_to(at)[: len(read.calls)] for at in read.tensor.storage]
+    new = bool(read.calls) and bool(made) and all(calls == read.calls for calls in made)
+    return read.tensor.requires_grad == YES and not (new and read.tensor.parameter == YES)
 
 
 def _aliases(m: Machine, judge: Judge, parents: Parents) -> None:

@@ -226,6 +226,8 @@ class Walks:
                 continue
             if type(value) not in (Ref, Tuple) or key[0] in loop.allocs or not self._lives_on(key, node):
                 continue
+            if m.is_part(key[0], key[1], value):
+                continue
             for _, state in held_tensors(m, value)[:MOST_ITEMS]:
                 for at in [at for at in state.nodes if at & ~1 in fresh] if state.has_graph else ():
                     later = at if born is not None else at | 1

@@ -1,6 +1,7 @@
 """What one callable does to autograd, and what it does when its arguments leave open which form is called."""
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Literal, NamedTuple
 
 Answer = Literal["always", "maybe", "never"]
@@ -61,8 +62,10 @@ class Op(NamedTuple):
     def parameter(self, position: int, *, tensor: bool = False) -> str | None:
         """The parameter that a positional argument goes to; `dim|other` gives `dim`, or `other` for a tensor."""
         if position < len(self.params):
-            names = self.params[position].lstrip("*").split("|")
-            return next((n for n in names if n in self.grad_from), names[0]) if tensor else names[0]
+            names = _names(self.params[position])
+            if not tensor or len(names) == 1:
+                return names[0]
+            return next((n for n in names if n in self.grad_from), names[0])
         return self.params[-1][1:] if self.params and self.params[-1].startswith("*") else None
 
     def out_asks(self, at: str) -> bool:
@@ -87,6 +90,12 @@ class Op(NamedTuple):
             if any(given.get(p) == OTHER for ps in form.when for p in ps.split("|")):
                 found = joined(found, form)
         return found
+
+
+@cache
+def _names(parameter: str) -> list[str]:
+    """The names of a parameter that is called differently in different forms."""
+    return parameter.lstrip("*").split("|")
 
 
 def _selects(wanted: str, kind: str) -> bool:

@@ -6,6 +6,7 @@ from gradvet.autograd.graph import add_node, held_tensors
 from gradvet.autograd.library.operations import in_mode, operands_of
 from gradvet.autograd.machine import MODE, Machine
 from gradvet.autograd.memory.domain import (
+    ANY_FN,
     GRAD,
     INFERENCE,
     INTEGER,
@@ -18,10 +19,28 @@ from gradvet.autograd.memory.domain import (
     Origin,
     Tensor,
 )
-from gradvet.autograd.memory.values import NONE, Class, Function, Number, Opaque, Ref, Sequence, Tuple, Value
+from gradvet.autograd.memory.values import (
+    FALSE,
+    NONE,
+    TRUE,
+    Class,
+    Const,
+    Function,
+    Number,
+    Opaque,
+    Ref,
+    Sequence,
+    Text,
+    Tuple,
+    Value,
+    join,
+)
 from gradvet.autograd.python.calls import Call, call_value, find_in_class
 
 FUNCTION = "torch.autograd.Function"
+DIRTY, NON_DIFFERENTIABLE, UNMATERIALIZED = "#dirty", "#plain", "#unmaterialized"
+"""Cells of a ctx: what `forward` has said of its inputs and outputs."""
+MARKS = {"mark_dirty": DIRTY, "mark_non_differentiable": NON_DIFFERENTIABLE}
 
 
 def is_custom_function(m: Machine, value: Value) -> bool:
@@ -37,7 +56,7 @@ def apply(m: Machine, function: Class, call: Call) -> Value:
     info = m.classes[function.address]
     inputs = [o.state for value in call.all_values() for o in operands_of(m, "", value)]
     ctx = m.new(site, Opaque("the ctx of a custom Function"), f"ctx {function.address}")
-    m.write_cell(ctx, "needs_input_grad", m.new(site, Sequence("tuple", None, Number("bool")), "needs"))
+    m.write_cell(ctx, "needs_input_grad", _needs(m, call))
     before = m.mode
     m.store.set(MODE, (NO_GRAD if before & ~INFERENCE else 0) | (before & INFERENCE))
     setup = find_in_class(m, function.address, "setup_context")
@@ -60,10 +79,26 @@ def apply(m: Machine, function: Class, call: Call) -> Value:
     kept = m.cells.get((ctx.address, "saved_tensors"))
     backward = find_in_class(m, function.address, "backward")
     keeps = _reads_saved(backward.node.body) if type(backward) is Function else MAYBE
-    made = _outputs(m, site, info.name, result, inputs, kept, keeps)
+    marked = {word: m.cells.get((ctx.address, word)) for word in (DIRTY, NON_DIFFERENTIABLE)}
+    made = _outputs(m, site, info.name, result, inputs, kept, keeps, marked)
     if backward is not None:
         _visit_backward(m, function, backward, ctx, made, site)
     return made
+
+
+def _needs(m: Machine, call: Call) -> Value:
+    """`ctx.needs_input_grad`: for each argument whether its gradient is asked for."""
+    if call.star is not None or call.stars is not None:
+        return m.new(call.node, Sequence("tuple", None, Number("bool")), "needs")
+    states = [m.tensor(value) for value in call.args]
+    asks = [NO if state is None else state.requires_grad for state in states]
+    loose = [
+        state is None and type(value) not in (Const, Number, Text) for state, value in zip(states, call.args)
+    ]
+    known = {YES: TRUE, NO: FALSE}
+    return Tuple(
+        tuple(Number("bool") if open_ else known.get(ask, Number("bool")) for ask, open_ in zip(asks, loose))
+    )
 
 
 def _reads_saved(body: list[ast.stmt] | ast.expr) -> int:
@@ -98,6 +133,7 @@ def _outputs(
     inputs: list[Tensor],
     kept: Value | None,
     keeps: int,
+    marked: dict[str, Value | None],
 ) -> Value:
     saved = (
         NOTHING.union(*(s.storage for _, s in held_tensors(m, kept) if len(s.storage) == 1))
@@ -118,12 +154,18 @@ def _outputs(
         state = m.tensor(value)
         if state is None:
             return value
-        own = type(value) is Ref and not state.storage & given
+        dirty = type(value) is Ref and _is_marked(value, marked[DIRTY])
+        own = dirty or (type(value) is Ref and not state.storage & given)
         address = value.address if own else m.address(site, f"output of {name}{tag}")
-        grants = granted if state.dtype != INTEGER else NO
+        plain = state.dtype == INTEGER or _is_marked(value, marked[NON_DIFFERENTIABLE])
+        grants = NO if plain else granted
+        if grants == NO and (dirty or state.view == YES):
+            return value  # it stays what forward has made of it; a view says what its base says
         if grants & YES:
             add_node(m, address, f"{name}.apply()", site, asking, saved, keeps)
         names: frozenset[str | None] = frozenset({f"{name}Backward"})
+        if dirty and state.view & YES:
+            names |= {ANY_FN}  # it is made again from its base
         m.write(
             Ref(address),
             Tensor(
@@ -148,6 +190,11 @@ def _outputs(
     return output(result, "")
 
 
+def _is_marked(value: Value, marked: Value | None) -> bool:
+    """Whether `forward` has handed a value to `ctx.mark_dirty` or the like."""
+    return type(marked) is Tuple and value in marked.items
+
+
 def _visit_backward(
     m: Machine, function: Class, backward: Value, ctx: Ref, made: Value, site: ast.AST
 ) -> None:
@@ -169,7 +216,8 @@ def _visit_backward(
                 origin=Origin(site, "the gradient of an output"),
             ),
         )
-        gradients.append(Ref(address))
+        maybe = (ctx.address, UNMATERIALIZED) in m.cells
+        gradients.append(join(Ref(address), NONE) if maybe else Ref(address))
     before = m.mode
     m.store.set(MODE, NO_GRAD | (GRAD if m.creates_graphs else 0))
     with m.numbered(site, 62):

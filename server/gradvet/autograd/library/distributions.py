@@ -118,7 +118,11 @@ def distribution_property(m: Machine, ref: Ref, content: Distribution, name: str
     result = known.results.get(name) if known is not None else None
     if result == "no grad":
         return tensor_like(m, node, name, view=MAYBE)
-    made = combined(m, node, name, inputs_of(m, content, name))
+    given = inputs_of(m, content, name)
+    made = combined(m, node, name, given)
+    if result is None and len({state.requires_grad for v in given for _, state in held_tensors(m, v)}) > 1:
+        # Not measured: it may come from those of the parameters alone that ask for nothing.
+        m.update(made, lambda t: t._replace(requires_grad=t.requires_grad | NO) if type(t) is Tensor else t)
     m.update(made, _may_be_parameter)  # `Normal.mean` is the very `loc` that it was given
     return made
 

@@ -20,6 +20,7 @@ from gradvet.autograd.graph import (
 from gradvet.autograd.machine import EXPECT, Machine
 from gradvet.autograd.memory.domain import FLOAT, GRAD, NO, NOTHING, YES, Node, Origin, Tensor
 from gradvet.autograd.memory.values import Number, Opaque, Ref, Tuple, Value, atoms, join_all
+from gradvet.autograd.python.calls import Call
 
 ROOT = "it requires grad, since `backward()` is called on it"
 TERM = "it requires grad, as a term of a loss on which `backward()` is called"
@@ -173,19 +174,30 @@ def _terms(m: Machine, ref: Ref, content: Opaque | Tensor) -> tuple[list[Value],
     if node.name in _WEIGHTED:
         return _weighted(m, parts), True
     # If the only one did not require grad, neither would what was made of it.
-    only = parts if len(parts) == 1 and not (_beside_known(m, ref) and is_data(m, parts[0])) else []
+    only = parts if len(parts) == 1 and not _need_not(m, ref, parts[0]) else []
     return only, node.name.removesuffix("()") in _SAME
 
 
-def _beside_known(m: Machine, ref: Ref) -> bool:
-    """Whether something that is known went into a tensor: what was only given beside it may well be a target."""
-    made = m.judge.flow.made.get(ref.address & ~1) if m.judge is not None else None
-    return made is not None and bool(made.parts)
+def _need_not(m: Machine, ref: Ref, part: Value) -> bool:
+    """Whether something need not require grad for a tensor that was made with it to do so.
+
+    A module's parameters may ask for it; and what was only given beside something that is known may well be a target.
+    """
+    made = m.judge.flow.made(ref.address) if m.judge is not None else None
+    if made is None or not made.parts:
+        return False
+    given = _refs(part)
+    own = {at for one in given for at in getattr(m.cells.get(one.address), "nodes", ())} | {
+        one.address for one in given
+    }
+    return is_data(m, part) or any(
+        other.leaves and not (other.leaves | other.nodes) & own for other in made.parts
+    )
 
 
 def _operands(m: Machine, address: int, node: Node) -> list[Value]:
     """The tensors that went into a node, those together of which an operand may have been any."""
-    made = m.judge.flow.made.get(address & ~1) if m.judge is not None else None
+    made = m.judge.flow.made(address) if m.judge is not None else None
     left = set(node.inputs)
     found = []
     for part in made.parts if made is not None else ():
@@ -287,29 +299,29 @@ def handed_to_backward(m: Machine, holder: Value, given: Value) -> bool:
     made = m.cells.get(getattr(holder, "address", -1))
     if m.tensors(given) or (was_computed(made) and not _is_an_object(made)):
         return False
-    return _may_be_loss(m, given)
+    return may_be_loss(m, given)
 
 
-def runs_backward(m: Machine, name: str, args: tuple[Value, ...]) -> bool:
+def runs_backward(m: Machine, name: str, call: Call) -> bool:
     """Whether a function of this name, of which nothing else is known, runs a backward from what it is given first.
 
     `backward` and Lightning's `manual_backward` do; of others, such as `scaled_backward`, it is taken only where
-    that is possible: `batch_norm_backward(grad_output)` computes a backward by hand.
+    that is possible: `batch_norm_backward(grad_output)` computes a backward by hand, as does what gives a result.
     """
-    if "backward" not in name or not args:
+    if "backward" not in name or not call.args or call.node not in m.lone:
         return False
-    given = held_tensors(m, args[0])
+    given = held_tensors(m, call.args[0])
     if not given:
-        return is_loss(m, args[0])
+        return is_loss(m, call.args[0])
     return name in ("backward", "manual_backward") or all(state.requires_grad != NO for _, state in given)
 
 
 def is_loss(m: Machine, value: Value) -> bool:
     """Whether something unknown may be a loss that is handed to a function that runs its backward."""
-    return type(value) is not Number and _may_be_loss(m, value)
+    return type(value) is not Number and may_be_loss(m, value)
 
 
-def _may_be_loss(m: Machine, value: Value) -> bool:
+def may_be_loss(m: Machine, value: Value) -> bool:
     """Whether something unknown was computed, whichever of its alternatives it is."""
     found = _refs(value)
     return bool(found) and all(was_computed(m.cells.get(ref.address)) for ref in found)

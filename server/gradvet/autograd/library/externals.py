@@ -42,7 +42,7 @@ from gradvet.autograd.memory.values import (
     Value,
 )
 from gradvet.autograd.python.calls import CALL_EXTERNAL, Call, call_value, unknown_call
-from gradvet.autograd.python.objects import element_of
+from gradvet.autograd.python.objects import AXES, element_of
 from gradvet.autograd.python.operators import number_of
 
 Handler = Callable[[Machine, str, Call], Value]
@@ -62,6 +62,15 @@ _NUMPY_SAFE = {
     "numpy.random", "numpy.sum", "numpy.mean", "numpy.max", "numpy.min", "numpy.prod", "numpy.amax", "numpy.amin",
     "numpy.std", "numpy.var", "numpy.shape", "numpy.ndim", "numpy.size", "pandas.DataFrame.from_dict", "PIL.Image.fromarray",
 }  # fmt: skip
+
+_FIGURE, _AXES = External("matplotlib.figure.Figure"), External(AXES)
+_DRAWINGS: dict[str, Value] = {
+    "subplots": Tuple((_FIGURE, _AXES)),
+    "figure": _FIGURE,
+    "gcf": _FIGURE,
+    **dict.fromkeys(("add_subplot", "subplot", "gca", "axes", "twinx", "twiny", "flatten", "ravel"), _AXES),
+}
+"""What matplotlib's calls give to draw on: several axes are as good as one."""
 
 _NUMPY_SCALARS = {
     f"numpy.{n}" for n in ("float64", "float32", "float16", "int64", "int32", "int8", "uint8", "bool_")
@@ -110,7 +119,7 @@ def call_external(m: Machine, name: str, call: Call) -> Value:
         return _math(m, name, call)
     elif any(name.startswith(maker) for maker in MODULE_MAKERS):
         return _made_elsewhere(m, name, call)
-    if not name.startswith("torch.") and runs_backward(m, name.rpartition(".")[2], call.args):
+    if not name.startswith("torch.") and runs_backward(m, name.rpartition(".")[2], call):
         backward(m, call.node, call.args[0], retain=None, create=None, how=f"{name}()")
         return NONE
     return unknown_call(m, call, f"the result of `{name.rpartition('.')[2]}`, which is not in this file")
@@ -188,13 +197,15 @@ def _with_flags(m: Machine, value: Value, call: Call) -> Value:
 
 
 def _initialised(m: Machine, name: str, call: Call) -> Value:
-    """torch.nn.init: changes its tensor in place with grad mode off; `calculate_gain` gives a number."""
+    """torch.nn.init: changes its tensor in place with grad mode off; what it calculates are numbers."""
     short = name.rpartition(".")[2]
     target = call.argument(0, "tensor")
     if short == "_calculate_fan_in_and_fan_out":
         return Tuple((Number("int"), Number("int")))
+    if "calculate" in short:
+        return Number("float")
     if not short.endswith("_") or target is None:
-        return Number("float") if short == "calculate_gain" else NONE if target is None else target
+        return NONE if target is None else target
     state = m.tensor(target)
     if state is not None and state.alias is not None and state.alias.kind == "data":
         return target  # through `.data` no version counter sees it; that it was read so is told already
@@ -257,6 +268,8 @@ def _numpy(m: Machine, name: str, call: Call) -> Value:
         return arrays.fresh(m, call.node, cuts)
     if name.startswith("sklearn.metrics."):
         return Number("float", cuts)
+    if name.startswith("matplotlib.") and short in _DRAWINGS:
+        return _DRAWINGS[short]
     return m.unknown(call.node, f"the result of `{short}`", (), "call")
 
 

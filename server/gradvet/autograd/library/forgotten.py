@@ -120,8 +120,9 @@ def kept(m: Machine, value: Value, site: ast.AST) -> None:
 
 
 def _method_as_value(m: Machine, value: Value, site: ast.AST, how: str) -> NotCalled | None:
-    if type(value) is not Method or m.tensor(value.receiver) is None or not _is_method(value.name):
-        return None
+    state = m.tensor(value.receiver) if type(value) is Method else None
+    if state is None or state.loose or not _is_method(value.name):
+        return None  # a distribution that a module gave has a mean that is no method
     node = value.node
     subject = node.value if isinstance(node, ast.Attribute) else None
     return NotCalled(node, m.where(), value.name, "tensor", how, site, subject)

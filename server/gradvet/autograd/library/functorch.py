@@ -1,6 +1,7 @@
 """torch.func: transforms of functions. Each runs its function on tensors of its own kind (measured on torch 2.13)."""
 
 from collections.abc import Callable
+from collections.abc import Sequence as Sequence_
 from typing import NamedTuple
 
 from gradvet.autograd.graph import held_tensors, node_key, reachable
@@ -12,6 +13,7 @@ from gradvet.autograd.library.operations import computed, in_mode, made_in, oper
 from gradvet.autograd.library.tensors import combined
 from gradvet.autograd.machine import MODE, Machine
 from gradvet.autograd.memory.domain import (
+    ANY_FN,
     FLOAT,
     GRAD,
     INFERENCE,
@@ -35,6 +37,7 @@ from gradvet.autograd.memory.values import (
     Partial,
     Ref,
     Sequence,
+    Text,
     Tuple,
     Union,
     Unknown,
@@ -237,20 +240,24 @@ def _outside(
     *,
     derived: bool = False,
     known: int | None = None,
+    each: list[int] | None = None,
 ) -> Value:
     """What comes out of a transform, in the structure of a value: it has a graph when what went in asks for one.
 
     `captured` is what else went in. A derivative of what is linear leads nowhere; `known` is
-    whether this one requires grad, when that has been found out.
+    whether this one requires grad, when that has been found out, or that of `each` tensor in it.
     """
     operands = [operand for at, v in enumerate(given) for operand in operands_of(m, f"arg{at}", v)]
     asking = [o for o in operands if o.state.requires_grad & YES]
     truth = YES if any(o.state.requires_grad == YES for o in asking) else MAYBE if asking else NO
     truth = YES if YES in (truth, captured.asks) else MAYBE if MAYBE in (truth, captured.asks) else NO
     truth = MAYBE if derived and truth == YES else truth
-    truth = truth if known is None else known
+    outer = truth if known is None else known
+    number = [0]
 
     def made(state: Tensor) -> Tensor:
+        truth = outer if each is None else each[number[0]] if number[0] < len(each) else MAYBE
+        number[0] += 1
         address = m.address(call.node, f"out of {tag} {state.origin and id(state.origin.node)}")
         inputs = Inputs({}, tuple(operands), ())
         out = computed(m, call.node, address, "a transform", (), in_mode(m, truth), asking, inputs, FLOAT)
@@ -277,10 +284,37 @@ def _vmap(m: Machine, name: str, call: Call) -> Value:
         for at, arg in enumerate(args)
     ]
     m.batched += 1
+    asks = _asks_without(m, function, call, args, per)
     there = _leaves_now(m)
     value = _run(m, function, call._replace(args=tuple(inner)))
     m.batched -= 1
-    return _outside(m, value, call, "vmap", list(args), _captured(m, value, there, alone=True))
+    return _outside(m, value, call, "vmap", list(args), _captured(m, value, there, alone=True), each=asks)
+
+
+def _asks_without(
+    m: Machine, function: Value, call: Call, args: Sequence_[Value], per: Sequence_[Value]
+) -> list[int]:
+    """Whether each result of a function requires grad where no transform hides it: by a run that leaves no trace."""
+    found: list[int] = []
+
+    def row(state: Tensor) -> Tensor:
+        asks = state.requires_grad & YES
+        plain = state._replace(view=NO, parameter=NO, nodes=NOTHING, alias=None, base=NOTHING)
+        return plain._replace(is_leaf=NO, grad_fn=frozenset({ANY_FN})) if asks else plain
+
+    def note(state: Tensor) -> Tensor:
+        found.append(state.requires_grad)
+        return state
+
+    with m.unseen_run():
+        inner = [
+            arg if at < len(per) and per[at] == NONE else _mapped(m, arg, call, f"row {at}", row)
+            for at, arg in enumerate(args)
+        ]
+        with m.numbered(call.node, _NUMBERED):
+            value = call_value(m, function, call._replace(args=tuple(inner)))
+        _mapped(m, value, call, "seen", note)
+    return found
 
 
 @handles("torch.func.vjp", "functorch.vjp")
@@ -362,6 +396,26 @@ def _functional_input(state: Tensor, mode: int, *, cut: bool) -> Tensor:
         inference=state.inference,
         origin=state.origin,
     )
+
+
+@handles("torch.func.stack_module_state", "functorch.stack_module_state")
+def _stacked(m: Machine, name: str, call: Call) -> Value:
+    """The parameters of like modules put together: leaves of their own, which require grad as those do."""
+    items = items_of(m, call.args[0]) if call.args else None
+    if not items or not all(layers.is_module(m, item) for item in items):
+        return Tuple((unknown_call(m, call, "parameters"), unknown_call(m, call, "buffers")))
+    pairs = []
+    for path, ref in layers.members(m, items[0]).parameters:
+        state = m.cells[ref.address]
+        made = m.new(
+            call.node, Tensor(state.requires_grad, origin=Origin(call.node, name)), f"stacked {path}"
+        )
+        own = frozenset({made.address})
+        leaves = own if state.requires_grad & YES else NOTHING
+        m.update(made, lambda t, own=own, leaves=leaves: t._replace(storage=own, leaves=leaves))  # type: ignore[misc]
+        pairs.append((const(path), made))
+    params = m.new(call.node, Dict(tuple(pairs)), "stacked")
+    return Tuple((params, m.new(call.node, Dict((), Unknown("a buffer"), Text()), "stacked buffers")))
 
 
 @handles("torch.func.functional_call", "torch.nn.utils.stateless.functional_call")

@@ -2,8 +2,9 @@
 
 import ast
 from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
-from gradvet.autograd.graph import AFTER_BACKWARD, held_tensors
+from gradvet.autograd.graph import AFTER_BACKWARD, held_tensors, reachable, surely_visited
 from gradvet.autograd.library.kept import Inputs, Operand
 from gradvet.autograd.library.operations import computed, in_mode, tensor_like
 from gradvet.autograd.machine import MODE, Machine
@@ -11,16 +12,18 @@ from gradvet.autograd.memory.domain import ANY_FN, FLOAT, GRAD, MAYBE, NO, NO_FN
 from gradvet.autograd.memory.values import (
     FALSE,
     NONE,
+    PLACED,
     TRUE,
+    Dict,
     Each,
     Ref,
     Tuple,
     Value,
-    atoms,
     const,
     join,
 )
 from gradvet.autograd.python.calls import Call, call_value
+from gradvet.autograd.python.control import fork
 
 FORWARD, BEFORE = "register_forward_hook", "register_forward_pre_hook"
 FULL, FULL_BEFORE = "register_full_backward_hook", "register_full_backward_pre_hook"
@@ -28,12 +31,18 @@ OF_MODULES = frozenset({FORWARD, BEFORE, FULL, FULL_BEFORE})
 OF_TENSORS = frozenset({"register_hook", "register_post_accumulate_grad_hook"})
 _POST = "register_post_accumulate_grad_hook"
 RETAIN = "retain_grad"
-_CELL = "#hooks"
+WITH_KEYWORDS = " with_kwargs"
+_HUNG = "#hung "
 _VIEW = "BackwardHookFunctionBackward"
 MOST_NUMBERED = 60
 
 
 # -- hooks of modules
+
+
+def placed_key(module: int, handle: int) -> tuple[int, str]:
+    """The cell that tells whether the hook that a handle stands for is still at a module."""
+    return (module, f"{PLACED}{handle}")
 
 
 def register(m: Machine, modules: Value, name: str, call: Call) -> Value:
@@ -42,27 +51,26 @@ def register(m: Machine, modules: Value, name: str, call: Call) -> Value:
     for ref in modules.refs if type(modules) is Each else (modules,):
         if type(ref) is Ref:
             known = m.hooks.of_modules.setdefault(ref.address & ~1, [])
-            if (name, call.args[0]) not in known:
-                known.append((name, call.args[0]))
-            m.hooks.handles.setdefault(handle.address, []).append((ref.address & ~1, (name, call.args[0])))
+            named = name + WITH_KEYWORDS if call.keywords.get("with_kwargs", FALSE) == TRUE else name
+            entry = (named, call.args[0], handle.address)
+            if entry not in known:
+                known.append(entry)
+            m.hooks.handles.setdefault(handle.address, []).append(ref.address & ~1)
             m.hooks.count += 1
             m.hooks.placed[ref.address, handle.address] = (m.hooks.count, call.node, m.where())
             m.store.set(placed_key(ref.address, handle.address), TRUE)
     return handle
 
 
-def placed_key(module: int, handle: int) -> tuple[int, str]:
-    """The cell that tells whether the hook that a handle stands for is still at a module."""
-    return (module, f"#hook {handle}")
-
-
 def removed(m: Machine, handle: Ref) -> None:
-    """`handle.remove()`."""
-    for address, hook in m.hooks.handles.get(handle.address, ()):
-        m.store.set(placed_key(address, handle.address), FALSE)
-        m.hooks.of_modules[address] = [
-            other for other in m.hooks.of_modules.get(address, ()) if other != hook
-        ]
+    """`handle.remove()`; which of those of earlier iterations it takes away is not known."""
+    number = handle.address & ~1
+    for module in m.hooks.handles.get(number, ()):
+        for address in (module, module | 1):
+            key = placed_key(address, number)
+            known = m.cells.get(key)
+            if known is not None:
+                m.store.set(key, FALSE if not handle.address & 1 else join(known, FALSE))
 
 
 def copied(m: Machine, module: Ref, made: Ref) -> None:
@@ -70,40 +78,100 @@ def copied(m: Machine, module: Ref, made: Ref) -> None:
     found = m.hooks.of_modules.get(module.address & ~1)
     if found:
         m.hooks.of_modules[made.address & ~1] = list(found)
+        for _, _, handle in found:
+            m.store.set(placed_key(made.address, handle), _placed(m, module, handle))
+
+
+def _placed(m: Machine, module: Ref, handle: int) -> Value:
+    """Whether the hook of a handle is at a module now: true, false, or either."""
+    return m.cells.get(placed_key(module.address, handle), FALSE)
+
+
+class _Hook(NamedTuple):
+    """A hook that a module has, or (not `surely`) may have; some want the keywords of the call as well."""
+
+    name: str
+    hook: Value
+    surely: bool
+    keywords: bool
+
+
+def _perhaps(m: Machine, hooked: Callable[[], Value], otherwise: Value, *, surely: bool) -> Value:
+    """What comes of a hook, or also what is there without it where it may not have been placed."""
+    if surely:
+        return hooked()
+    alive, value = fork(m, [lambda: (True, hooked()), lambda: (True, otherwise)])
+    return value if alive and value is not None else otherwise
 
 
 def around(m: Machine, ref: Ref, call: Call, forward: Callable[[Call], Value]) -> Value:
     """Call a module with the hooks that it has: what they give takes the place of inputs and outputs."""
-    found = m.hooks.of_modules.get(ref.address & ~1)
-    if not found:
+    known = [
+        _Hook(name.removesuffix(WITH_KEYWORDS), hook, placed == TRUE, name.endswith(WITH_KEYWORDS))
+        for name, hook, handle in m.hooks.of_modules.get(ref.address & ~1, ())
+        for placed in (_placed(m, ref, handle),)
+        if placed != FALSE
+    ]
+    if not known:
         return forward(call)
     m.hooks.count += 1
     m.hooks.ran[ref.address & ~1] = m.hooks.count
-    before = [hook for name, hook in found if name == BEFORE]
-    after = [hook for name, hook in found if name == FORWARD]
-    backward = [(name, hook) for name, hook in found if name in (FULL, FULL_BEFORE)]
+    before = [hook for hook in known if hook.name == BEFORE]
+    after = [hook for hook in known if hook.name == FORWARD]
+    backward = [hook for hook in known if hook.name in (FULL, FULL_BEFORE)]
     for number, hook in enumerate(before):
-        given = _run(m, hook, call, (ref, Tuple(call.args)), number)
-        if type(given) is Tuple:
-            call = call._replace(args=given.items)
-        elif m.tensor(given) is not None:
-            call = call._replace(args=(given, *call.args[1:]))
+        call = _changed_arguments(m, ref, call, hook, number)
     inputs = call.args
-    if any(name == FULL for name, _ in backward):
-        call = call._replace(args=tuple(_seen_through(m, call, v, f"in {at}") for at, v in enumerate(inputs)))
+    full = [hook.surely for hook in backward if hook.name == FULL]
+    if full:
+        seen = tuple(_seen_through(m, call, v, f"in {at}", surely=any(full)) for at, v in enumerate(inputs))
+        call = call._replace(args=seen)
     value = forward(call)
     for number, hook in enumerate(after):
-        given = _run(m, hook, call, (ref, Tuple(call.args), value), MOST_NUMBERED // 2 + number)
-        if given != NONE and m.tensor(given) is not None:
-            value = given
+        value = _changed_result(m, ref, call, hook, value, MOST_NUMBERED // 2 + number)
     if backward:
-        value = _seen_through(m, call, value, "out")
-        for name, hook in backward:
-            entry = Tuple((const(name), hook, ref, Tuple(inputs), value))
+        value = _seen_through(m, call, value, "out", surely=any(hook.surely for hook in backward))
+        for number, hook in enumerate(backward):
+            entry = Tuple((const(hook.name), hook.hook, ref, Tuple(inputs), value))
+            place = m.address(call.node, f"hung {number}")
             for held, state in held_tensors(m, value):
                 if state.requires_grad & YES:
-                    _hang(m, held, entry)
+                    _hang(m, held, place, entry, surely=hook.surely)
     return value
+
+
+def _changed_arguments(m: Machine, ref: Ref, call: Call, hook: _Hook, number: int) -> Call:
+    """The call with the arguments that a hook before the forward gives instead, if it gives any."""
+    own = Tuple(call.args)
+
+    def hooked() -> Value:
+        given = _run(m, hook.hook, call, (ref, own, *_keywords(m, call, hook)), number)
+        if hook.keywords:  # it gives both, or nothing
+            return given.items[0] if type(given) is Tuple and given.items else own
+        if type(given) is Tuple:
+            return given
+        return Tuple((given, *call.args[1:])) if m.tensor(given) is not None else own
+
+    given = _perhaps(m, hooked, own, surely=hook.surely)
+    return call._replace(args=given.items) if type(given) is Tuple else call
+
+
+def _changed_result(m: Machine, ref: Ref, call: Call, hook: _Hook, value: Value, number: int) -> Value:
+    """What a hook after the forward makes of the result."""
+
+    def hooked() -> Value:
+        given = _run(m, hook.hook, call, (ref, Tuple(call.args), *_keywords(m, call, hook), value), number)
+        return given if given != NONE and m.tensor(given) is not None else value
+
+    return _perhaps(m, hooked, value, surely=hook.surely)
+
+
+def _keywords(m: Machine, call: Call, hook: _Hook) -> tuple[Value, ...]:
+    """The keywords of a call, for a hook that wants them."""
+    if not hook.keywords:
+        return ()
+    pairs = tuple((const(word), value) for word, value in call.keywords.items())
+    return (m.new(call.node, Dict(pairs, call.stars), "keywords"),)
 
 
 def _run(m: Machine, hook: Value, call: Call, args: tuple[Value, ...], number: int) -> Value:
@@ -111,11 +179,12 @@ def _run(m: Machine, hook: Value, call: Call, args: tuple[Value, ...], number: i
         return call_value(m, hook, Call(call.node, args))
 
 
-def _seen_through(m: Machine, call: Call, value: Value, tag: str) -> Value:
+def _seen_through(m: Machine, call: Call, value: Value, tag: str, *, surely: bool) -> Value:
     """What a full backward hook makes of a tensor on its way: a view that a node of its own has made."""
     if type(value) is Tuple:
+        items = enumerate(value.items)
         return value._replace(
-            items=tuple(_seen_through(m, call, v, f"{tag}.{at}") for at, v in enumerate(value.items))
+            items=tuple(_seen_through(m, call, v, f"{tag}.{at}", surely=surely) for at, v in items)
         )
     state = m.tensor(value)
     if state is None or state.requires_grad == NO or not m.mode & GRAD:
@@ -135,55 +204,73 @@ def _seen_through(m: Machine, call: Call, value: Value, tag: str) -> Value:
         FLOAT,
     )
     m.place(address, made._replace(storage=state.storage, view=YES if granted == YES else state.view | YES))
-    return Ref(address)
+    return Ref(address) if surely else join(value, Ref(address))
 
 
 # -- hooks of tensors, and what a backward does
 
 
-def hang(m: Machine, receiver: Value, name: str, hook: Value) -> None:
-    """`tensor.register_hook(hook)`."""
+def hang(m: Machine, call: ast.AST, receiver: Value, name: str, hook: Value) -> Value:
+    """`tensor.register_hook(hook)`; the handle takes the hook away again."""
+    handle = m.unknown(call, "the handle of a hook", (), name)
     for ref, _ in m.tensors(receiver):
-        _hang(m, ref, Tuple((const(name), hook)))
+        surely = type(receiver) is Each or m.only(receiver) == ref.address
+        _hang(m, ref, handle.address, Tuple((const(name), hook)), surely=surely)
+        m.hooks.handles.setdefault(handle.address, []).append(ref.address & ~1)
+    return handle
 
 
-def _hang(m: Machine, ref: Ref, entry: Tuple) -> None:
-    m.hooks.on_tensors = True
-    key = (ref.address, _CELL)
-    known = m.cells.get(key)
-    entries = known.items if type(known) is Tuple else ()
-    if entry not in entries:
-        m.store.set(key, Tuple((*entries, entry)))
+def _hang(m: Machine, ref: Ref, handle: int, entry: Tuple, *, surely: bool) -> None:
+    hung = m.hooks.of_tensors.setdefault(ref.address & ~1, [])
+    if handle not in hung:
+        hung.append(handle)
+    m.store.set((ref.address, f"{_HUNG}{handle}"), entry)
+    key = placed_key(ref.address, handle)
+    m.store.set(key, TRUE if surely else join(m.cells.get(key, FALSE), TRUE))
 
 
-def fire(m: Machine, site: ast.AST, visited: Iterable[int], creates: int, *, accumulated: bool) -> None:
-    """A backward comes by: run the hooks of what it visits, the hooks after accumulation when that is done."""
-    if not m.hooks.on_tensors or m.hooks.firing:
+def fire(
+    m: Machine, site: ast.AST, visited: Iterable[int], creates: int, root: Tensor | None, *, accumulated: bool
+) -> None:
+    """A backward comes by: run the hooks of what it visits, the hooks after accumulation when that is done.
+
+    From a `root` that it surely starts from, it visits some of that surely.
+    """
+    if not m.hooks.of_tensors or m.hooks.firing:
         return
     m.hooks.firing = True
     before, raised = m.mode, m.raised
     m.store.set(MODE, {YES: GRAD, NO: NO_GRAD}.get(creates, GRAD | NO_GRAD))
+    sure = frozenset[int]() if root is None else surely_visited(m, root, reachable(m, root.nodes))
     number = 0
     for address in visited:
-        for cell in atoms(m.cells.get((address, _CELL), NONE)):
-            for entry in cell.items if type(cell) is Tuple else ():
-                name = entry.items[0].value
-                if name == RETAIN and not accumulated:
-                    _retained(m, site, address)
-                elif name != RETAIN and (name == _POST) is accumulated:
-                    with m.numbered(site, number % MOST_NUMBERED):
-                        _call(m, site, address, name, entry.items[1:], creates)
-                    number += 1
+        for handle in m.hooks.of_tensors.get(address & ~1, ()):
+            entry, placed = m.cells.get((address, f"{_HUNG}{handle}")), _placed(m, Ref(address), handle)
+            if type(entry) is not Tuple or placed == FALSE:
+                continue
+            surely = placed == TRUE and address in sure and not address & 1
+            name = entry.items[0].value
+            if name == RETAIN and not accumulated:
+                _retained(m, site, address, surely=surely)
+            elif name != RETAIN and (name == _POST) is accumulated:
+
+                def run(at: int = address, entry: Tuple = entry, name: str = name, n: int = number) -> Value:
+                    with m.numbered(site, n % MOST_NUMBERED):
+                        _call(m, site, at, name, entry.items[1:], creates)
+                    return NONE
+
+                _perhaps(m, run, NONE, surely=surely)
+                number += 1
     m.store.set(MODE, before)
     m.raised, m.hooks.firing = raised, False
 
 
-def _retained(m: Machine, site: ast.AST, address: int) -> None:
+def _retained(m: Machine, site: ast.AST, address: int, *, surely: bool) -> None:
     """After `retain_grad()` a tensor that is no leaf has a gradient too."""
     made = m.place_part(address, "gradient", Tensor(view=MAYBE, origin=Origin(site, ".grad")))
     m.update(made, lambda t: t._replace(storage=frozenset({made.address})) if type(t) is Tensor else t)
     known = m.cells.get((address, "grad"), NONE)
-    m.store.set((address, "grad"), join(known, made) if address & 1 else made)
+    m.store.set((address, "grad"), made if surely else join(known, made))
     m.grads.add(made.address)
 
 

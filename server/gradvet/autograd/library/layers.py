@@ -7,6 +7,7 @@ from typing import NamedTuple
 from gradvet.autograd.graph import held_tensors, surely_asks
 from gradvet.autograd.knowledge.lookup import load
 from gradvet.autograd.library import flags, hooks
+from gradvet.autograd.library.half import module_cast
 from gradvet.autograd.library.kept import Inputs, Operand
 from gradvet.autograd.library.operations import (
     bind,
@@ -21,7 +22,18 @@ from gradvet.autograd.library.operations import (
 )
 from gradvet.autograd.library.tensors import set_requires_grad
 from gradvet.autograd.machine import Machine
-from gradvet.autograd.memory.domain import FLOAT, NO, NOTHING, YES, Alias, Origin, Tensor
+from gradvet.autograd.memory.domain import (
+    ANY_FN,
+    FLOAT,
+    INTEGER,
+    MAYBE,
+    NO,
+    NOTHING,
+    YES,
+    Alias,
+    Origin,
+    Tensor,
+)
 from gradvet.autograd.memory.values import (
     FALSE,
     NONE,
@@ -63,6 +75,8 @@ ON_PACKED: list[Callable[[Machine, Ref, "Layer", Call], Value | None]] = []
 BASE = "#layer"
 NORMED, PARAMETRIZED = "#normed", "#parametrized"
 """Cells for what is computed from other parameters: before each forward, or whenever it is looked at."""
+SCRIPTED = "#scripted"
+"""A cell of a module that TorchScript has compiled."""
 COMPUTED: list[Callable[[Machine, Ref, Value, ast.AST], Value]] = []
 _SIZES = ("kernel_size", "stride", "padding", "dilation", "output_padding")
 
@@ -203,6 +217,9 @@ def attribute(m: Machine, ref: Ref, content: Layer, name: str, node: ast.AST, *,
         return ref  # DataParallel and DDP wrap; what they wrap is what we look at
     known = load().module(content.name) if content.name else None
     if known is not None and name in _BUFFERS:
+        tracks = _tracks(content)
+        if tracks != YES:
+            return NONE if tracks == NO else Unknown("a buffer that is there or not")
         made = m.place_part(ref.address, name, Tensor(origin=Origin(node, f"{name} of {content.name}")))
         if not m.cells[made.address].storage:
             m.store.set(made.address, m.cells[made.address]._replace(storage=frozenset({made.address})))
@@ -212,6 +229,14 @@ def attribute(m: Machine, ref: Ref, content: Layer, name: str, node: ast.AST, *,
     value = m.place_part(ref.address, name, Opaque(f"a part of {words_of(node)}", (ref,), Origin(node, name)))
     m.write_cell(ref, name, value)
     return value
+
+
+def _tracks(content: Layer) -> int:
+    """Whether a normalisation layer keeps statistics: those of batches do unless they are told not to, others never."""
+    told = dict(content.options).get("track_running_stats")
+    if told is None:
+        return YES if "BatchNorm" in content.name else NO
+    return {TRUE: YES, FALSE: NO}.get(told, MAYBE)
 
 
 def _setting(content: Layer, name: str) -> Value:
@@ -449,11 +474,34 @@ def call_layer(m: Machine, ref: Ref, content: Layer, call: Call) -> Value:
         op = dropping(op, op, options.get("p"))
     truth, through = carried(op, inputs)
     value = results(m, call.node, op, inputs, content.name.rpartition(".")[2], "", (truth, through))
+    if m.judge is not None and "hx" in inputs.arguments and content.name.endswith("Cell"):
+        m.judge.recurrences.called(call.node, inputs.arguments["hx"], value)
+    value = _without_left_out(content, call, value)
+    if options.get("return_indices") == TRUE and m.tensor(value) is not None:
+        value = Tuple(
+            (value, m.new(call.node, Tensor(dtype=INTEGER, view=MAYBE, inference=made_in(m)), "indices"))
+        )
     if "reduction" in options or "reduce" in options:
         told = options.get("reduction")
         if type(value) is Ref and (type(told) is not Const or told.value == "none"):
             m.store.set(each_key(value.address), EACH if type(told) is Const else 0)
     return value
+
+
+_LEFT_OUT = {"torch.nn.MultiheadAttention": (4, "need_weights", 1)}
+"""An argument of the forward by position and name, and the result that is None where it is false."""
+
+
+def _without_left_out(content: Layer, call: Call, value: Value) -> Value:
+    """The results of a module that was told to leave one out."""
+    if content.name not in _LEFT_OUT or type(value) is not Tuple:
+        return value
+    at, name, result = _LEFT_OUT[content.name]
+    told = call.argument(at, name)
+    if told is None or told == TRUE:
+        return value
+    left_out = NONE if told == FALSE else join(value.items[result], NONE)
+    return value._replace(items=(*value.items[:result], left_out, *value.items[result + 1 :]))
 
 
 EACH = 1
@@ -490,11 +538,12 @@ def opaque_forward(m: Machine, ref: Ref, trains: list[Operand], call: Call) -> V
     truth = NO
     for operand in through:
         truth = YES if YES in (operand.state.requires_grad, truth) else truth | operand.state.requires_grad
-    if not through:
-        truth = NO
+    unknown = tuple(value for value in call.all_values() if _is_unknown(m, value))
+    if truth == NO and (unknown or not trains or _holds_unknown(m, ref)):
+        truth = MAYBE  # what is not seen of the module may train
     address = m.address(site, "module result")
     func = site.func if isinstance(site, ast.Call) else site
-    given = Inputs({}, tuple(operands), ())
+    given = Inputs({}, tuple(operands), unknown)
     state = computed(
         m,
         site,
@@ -509,6 +558,34 @@ def opaque_forward(m: Machine, ref: Ref, trains: list[Operand], call: Call) -> V
     )
     m.place(address, state._replace(loose=True))
     return Ref(address)
+
+
+def _is_unknown(m: Machine, value: Value) -> bool:
+    return type(value) is Unknown or type(m.cells.get(getattr(value, "address", -1))) is Opaque
+
+
+def _holds_unknown(m: Machine, ref: Ref) -> bool:
+    """Whether a module, or one in it, has an attribute of which nothing is known: it may be a module that trains."""
+    return any(
+        any(
+            _is_unknown(m, m.cells.get((inner.address, name)))
+            for name in m.attributes.get(inner.address & ~1, ())
+        )
+        for _, inner in members(m, ref).modules
+    )
+
+
+def ran(m: Machine, ref: Ref, value: Value) -> None:
+    """A module has given a value."""
+    if (ref.address, SCRIPTED) in m.cells:
+        as_one_node(m, value)
+
+
+def as_one_node(m: Machine, value: Value) -> None:
+    """What TorchScript gives is made by ops, or by one node that stands for several."""
+    for ref, state in held_tensors(m, value):
+        if state.requires_grad & YES and state.is_leaf & NO:
+            m.store.set(ref.address, state._replace(grad_fn=state.grad_fn | {ANY_FN}, view=state.view | NO))
 
 
 def call_module(m: Machine, ref: Ref, content: Instance, call: Call) -> Value:
@@ -654,6 +731,8 @@ def call_module_method(m: Machine, method: Method, call: Call) -> Value:
         return _by_path(m, receiver, name, call)
     if name.startswith("register_"):
         return Unknown(f"the result of {name}")
+    if name in ("to", "bfloat16", "float", "half", "double", "type"):
+        module_cast(m, (ref for _, ref in members(m, receiver).parameters), name, call)
     if name in MODULE_METHODS:
         return receiver
     return unknown_call(m, call, f"the result of `{name}`", receiver)

@@ -5,7 +5,7 @@ import ast
 from gradvet.autograd.events_leaf import LeafRebound, NonLeafOptimized
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import NO, NO_FN, NOTHING, YES, Origin, Tensor
-from gradvet.autograd.memory.values import FALSE, Dict, Each, Ref, Sequence, Tuple, Value
+from gradvet.autograd.memory.values import FALSE, Dict, Each, Ref, Sequence, Tuple, Value, const
 from gradvet.autograd.python.calls import Call
 from gradvet.autograd.python.names import lookup
 
@@ -124,7 +124,7 @@ def _take_for_leaf(m: Machine, value: Value) -> None:
 
 
 def _parts(m: Machine, given: Value, source: ast.expr) -> list[tuple[Value, ast.expr]]:
-    """The tensors that an optimizer is given, each with its expression where it has one of its own."""
+    """The tensors that an optimizer is given, in groups or not, each with its expression where it has one of its own."""
     content = m.cells.get(getattr(given, "address", -1))
     items: list[Value] = []
     if type(content) is Sequence:
@@ -136,4 +136,22 @@ def _parts(m: Machine, given: Value, source: ast.expr) -> list[tuple[Value, ast.
     places: list[ast.expr] = [source] * len(items)
     if isinstance(source, (ast.List, ast.Tuple)) and len(source.elts) == len(items):
         places = source.elts
-    return list(zip(items, places, strict=True))
+    found: list[tuple[Value, ast.expr]] = []
+    for item, place in zip(items, places, strict=True):
+        group = m.cells.get(getattr(item, "address", -1))
+        inner = group.get(const("params")) if type(group) is Dict else None
+        if inner is None or m.tensor(inner) is not None:
+            found.append((item if inner is None else inner, place))
+        else:
+            found += _parts(m, inner, _written_in(place))
+    return found
+
+
+def _written_in(group: ast.expr) -> ast.expr:
+    """The parameters of a group, where it is written out."""
+    match group:
+        case ast.Dict(keys=keys, values=values):
+            for key, value in zip(keys, values, strict=True):
+                if isinstance(key, ast.Constant) and key.value == "params":
+                    return value
+    return group

@@ -22,8 +22,10 @@ from gradvet.autograd.library.tensors import MethodCall
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import FLOAT, YES, Alias, Tensor
 from gradvet.autograd.memory.values import (
+    FALSE,
     NESTED,
     NONE,
+    TRUE,
     Array,
     Bound,
     Class,
@@ -60,6 +62,7 @@ from gradvet.autograd.python.calls import (
     CALLED,
     MAKE_BASE,
     Call,
+    begin,
     call_value,
     find_in_class,
     make_base,
@@ -81,6 +84,7 @@ def call_method(m: Machine, method: Method, call: Call) -> Value:
         return tensors.call_method(m, receiver, _method_call(name, call))
     kind = type(receiver)
     if kind is Ref:
+        begin(m, receiver)
         content = m.cells.get(receiver.address)
         handler = _BY_CONTENT.get(type(content))
         if handler is not None:
@@ -95,10 +99,8 @@ def call_method(m: Machine, method: Method, call: Call) -> Value:
         entered = contexts.stack_method(m, name, call)
         if entered is not None:
             return entered
-    elif kind is Union and name == "backward" and not call.args:
-        options = {word: call.keywords.get(f"{word}_graph") for word in ("retain", "create")}
-        backward(m, call.node, receiver, **options, how="backward()")
-        return NONE
+    elif kind is Union and name == "backward":
+        return _backward_of_unknown(m, receiver, call)
     elif kind is Union or kind is Each:
         return _each(m, receiver, name, method.node, call)
     elif kind in (Text, Const):
@@ -136,6 +138,21 @@ def _each(m: Machine, receiver: Value, name: str, node: ast.AST, call: Call) -> 
         with m.numbered(call.node, number), m.one_of(able if type(receiver) is Union else ()):
             found.append(call_method(m, Method(atom, name, node), call))
     return join_all(found) if found else unknown_call(m, call, f"the result of `{name}`")
+
+
+def _backward_of_unknown(m: Machine, receiver: Value, call: Call) -> Value:
+    """`loss.backward()` of whatever that is; or `engine.backward(loss)`, once, whichever engine it is."""
+    root, options = receiver, {word: call.keywords.get(f"{word}_graph") for word in ("retain", "create")}
+    if call.args and call.args[0] != NONE:
+        holders = m.alternatives(receiver)
+        if any(evidence.handed_to_backward(m, atom, call.args[0]) for atom in holders):
+            root = call.args[0]  # accelerator.backward(loss), fabric.backward(loss)
+        elif not any(evidence.may_be_loss(m, atom) or m.tensor(atom) is not None for atom in holders):
+            return unknown_call(
+                m, call, "the result of `backward`"
+            )  # of an engine, or of a loss that is an argument
+    backward(m, call.node, root, **options, how="backward()")
+    return NONE
 
 
 def _tuple_method(m: Machine, receiver: Tuple, name: str, call: Call) -> Value:
@@ -209,8 +226,11 @@ def _sequence(m: Machine, ref: Ref, content: Sequence, name: str, call: Call) ->
             return NONE
         case "index" | "count" | "__len__":
             return Number("int")
-        case "__next__" | "send":
-            return element_of(m, ref, call.node)
+        case "__next__" | "send" | "throw":
+            given = element_of(m, ref, call.node)
+            if content.kind == "generator":  # what comes next is not known from here on
+                m.update(ref, lambda c: Sequence(c.kind, None, c.element) if type(c) is Sequence else c)
+            return given
         case "split":
             return m.new(call.node, Sequence("list", None, Text()))
     return unknown_call(m, call, f"the result of `{name}`")
@@ -344,34 +364,21 @@ def _opaque(m: Machine, ref: Ref, content: Opaque, name: str, call: Call) -> Val
         func = call.node.func if isinstance(call.node, ast.Call) else call.node
         layers.as_module(m, ref, content, layers.words_of(func), call.node)
         return layers.call_module_method(m, Method(ref, name, call.node), call)
-    if name == "remove" and ref.address in m.hooks.handles:
+    if name == "remove" and ref.address & ~1 in m.hooks.handles:
         hooks.removed(m, ref)
         return NONE
     if name == "save_for_backward":
         m.write_cell(ref, "saved_tensors", Tuple(call.args))
         return NONE
-    if name == "backward":
-        if call.args and evidence.handed_to_backward(m, ref, call.args[0]):
-            # accelerator.backward(loss), fabric.backward(loss), engine.backward(loss)
-            backward(
-                m,
-                call.node,
-                call.args[0],
-                retain=call.keywords.get("retain_graph"),
-                create=call.keywords.get("create_graph"),
-                how="backward()",
-            )
-            return NONE
-        backward(
-            m,
-            call.node,
-            ref,
-            retain=call.keywords.get("retain_graph"),
-            create=call.keywords.get("create_graph"),
-            how="backward()",
-        )
+    if name in custom_functions.MARKS:
+        m.write_cell(ref, custom_functions.MARKS[name], Tuple(call.args))
         return NONE
-    if evidence.runs_backward(m, name, call.args):
+    if name == "set_materialize_grads" and call.args == (FALSE,):
+        m.write_cell(ref, custom_functions.UNMATERIALIZED, TRUE)
+        return NONE
+    if name == "backward":
+        return _backward_of_unknown(m, ref, call)
+    if evidence.runs_backward(m, name, call):
         backward(
             m, call.node, call.args[0], retain=call.keywords.get("retain_graph"), create=None, how=f"{name}()"
         )
@@ -529,7 +536,7 @@ def _instance(m: Machine, ref: Ref, content: Instance, name: str, call: Call) ->
         "collections.deque",
     }:
         return _as_builtin(m, ref, info.external, name, call)
-    if evidence.runs_backward(m, name, call.args):
+    if evidence.runs_backward(m, name, call):
         retain = call.keywords.get("retain_graph")
         backward(m, call.node, call.args[0], retain=retain, create=None, how=f"{name}()")
         return NONE
@@ -583,6 +590,7 @@ def call_object(m: Machine, ref: Ref, call: Call) -> Value:
     match content:
         case Layer():
             value = hooks.around(m, ref, call, lambda given: layers.call_layer(m, ref, content, given))
+            layers.ran(m, ref, value)
             if m.judge is not None:
                 m.judge.module_called(ref, call.node, value)
             return value
@@ -592,6 +600,7 @@ def call_object(m: Machine, ref: Ref, call: Call) -> Value:
                 return call_value(m, Bound(special, ref), call)
             if m.classes[owner].is_module:
                 value = hooks.around(m, ref, call, lambda given: layers.call_module(m, ref, content, given))
+                layers.ran(m, ref, value)
                 if m.judge is not None:
                     m.judge.module_called(ref, call.node, value)
                 return value

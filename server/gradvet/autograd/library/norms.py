@@ -9,8 +9,8 @@ import ast
 from gradvet.autograd.library import layers
 from gradvet.autograd.library.externals import handles
 from gradvet.autograd.library.tensors import combined
-from gradvet.autograd.machine import Machine
-from gradvet.autograd.memory.domain import NO, NO_FN, NOTHING, YES, Tensor
+from gradvet.autograd.machine import MODE, Machine
+from gradvet.autograd.memory.domain import INFERENCE, NO, NO_FN, NO_GRAD, NOTHING, YES, Tensor
 from gradvet.autograd.memory.values import NONE, Const, External, Instance, Layer, Ref, Tuple, Value, const
 from gradvet.autograd.python.calls import Call, call_value
 
@@ -26,6 +26,7 @@ _PARTS = {
     "orthogonal": ((_ORIGINAL,), ()),
 }
 _NODES = "gradvet.nodes:"
+_TRIED = 49
 
 
 @handles(*_OLD)
@@ -69,7 +70,18 @@ def _register(m: Machine, name: str, call: Call) -> Value:
             m.update(module, lambda c: c._replace(children=(*c.children, child)) if type(c) is Layer else c)
         else:
             m.write_cell(module, f"parametrizations.{word}.0", how)
+        _tried(m, module, call)
     return call.args[0] if call.args else NONE
+
+
+def _tried(m: Machine, module: Ref, call: Call) -> None:
+    """What is registered is run at once, to see what it gives, and does not record then."""
+    entry = m.cells[module.address, layers.PARAMETRIZED].items[-1]
+    before = m.mode
+    m.store.set(MODE, (NO_GRAD if before & ~INFERENCE else 0) | (before & INFERENCE))
+    with m.numbered(call.node, _TRIED):
+        computed(m, module, entry, call.node)
+    m.store.set(MODE, before)
 
 
 @handles(

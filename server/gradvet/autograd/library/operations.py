@@ -8,6 +8,7 @@ from gradvet.autograd.graph import (
     added_numbers,
     held_tensors,
     is_data,
+    is_of_data,
     is_weight,
     node_key,
     surely_asks,
@@ -98,7 +99,7 @@ def bind(m: Machine, site: ast.AST, op: Op, args: tuple[Value, ...], keywords: d
             forgotten.used(m, value, site)
         held = operands_of(m, name, value)
         operands += held
-        if not held or (kind is Union and m.tensor(value) is None):
+        if not held or m.tensor(value) is None:
             found = [
                 atom
                 for atom in _leaves_of(m, value)
@@ -122,8 +123,10 @@ _NUMPY_WORDS = {
 
 def _spoken(op: Op, word: str) -> str:
     """The name of a parameter that is given by numpy's name for it."""
+    other = _NUMPY_WORDS.get(word)
+    if other is None:
+        return word
     named = {name for names in op.params for name in names.lstrip("*").split("|")}
-    other = _NUMPY_WORDS.get(word, word)
     return other if word not in named and other in named else word
 
 
@@ -195,6 +198,8 @@ def perform(
     words = name or short
     if short in COMPARES and m.judge is not None and len(inputs.arguments) > 1:
         m.judge.snapshots.compared(site, *list(inputs.arguments.values())[:2])
+    if short == "copy_" and m.judge is not None and len(inputs.arguments) > 1:
+        m.judge.snapshots.restored(site, *list(inputs.arguments.values())[:2])
     if _is_empty(m, inputs.arguments.get("tensors")):
         # Nothing cannot be put together: somebody whom nobody sees, such as a callback, has filled the list.
         return m.unknown(site, f"the result of `{words}`", (inputs.arguments["tensors"],), f"{tag}result")
@@ -346,7 +351,14 @@ ON_UNKNOWN = "the result of an operator on something unknown"
 
 def argument_cuts(m: Machine, inputs: Inputs) -> frozenset[int]:
     """The cuts that plain numbers among the arguments carry, also where something unknown was added to them."""
-    return frozenset[int]().union(*(added_numbers(m, value) for value in inputs.arguments.values()))
+    cuts = NOTHING
+    for value in inputs.arguments.values():
+        kind = type(value)
+        if kind is Number:
+            cuts |= value.cuts
+        elif kind is not Const and (kind is not Ref or type(m.cells.get(value.address)) is Opaque):
+            cuts |= added_numbers(m, value)
+    return cuts
 
 
 def carried(op: Op, inputs: Inputs) -> tuple[int, list[Operand]]:
@@ -518,6 +530,10 @@ def computed(
         :MOST_ORIGINS
     ]
     origin = Origin(site, words, origins)
+    if m.autocasts:
+        m.casting.setdefault(site, m.autocasts[-1])
+    elif site in m.casting:
+        m.casting[site] = None
     inference = made_in(m)
     if m.alone and m.mode == GRAD and granted != NO and not m.mode_nodes:
         assumes |= ALONE
@@ -534,7 +550,7 @@ def computed(
         cuts -= m.judge.cut_notes.gathered  # the own tensor was put back among the copies
     _from_unknown(m, address, inputs)
     names: frozenset[str | None] = frozenset(fn) or frozenset({ANY_FN})
-    unrecorded.used(m, site, op, tuple((o.parameter, o.state) for o in inputs.operands))
+    unrecorded.used(m, site, op, inputs.operands)
     saved, keeps, higher = saved_by(m, address, places or {"0": address}, op, inputs, leaves)
     saved |= also_saved
     known = not inputs.unknown
@@ -547,6 +563,7 @@ def computed(
         assumes |= {m.expected[address]}
     if (
         op is not None
+        and op.no_backward
         and m.judge is not None
         and any(op.no_backward.get(o.parameter) == "always" for o in through)
     ):
@@ -590,11 +607,12 @@ def _from_unknown(m: Machine, address: int, inputs: Inputs) -> None:
 
 def _dead(m: Machine, words: str, inputs: Inputs) -> frozenset[int]:
     """The cuts of terms that are only added: whatever their weight, they change a loss and no gradient."""
-    asking = [o.state for o in inputs.operands if o.state.requires_grad & YES]
+    asking = [o for o in inputs.operands if o.state.requires_grad & YES]
     if (
         (inputs.unknown or asking)
-        and all(s.requires_grad == MAYBE and s.dead for s in asking)
+        and all(o.state.requires_grad == MAYBE and o.state.dead for o in asking)
         and all(is_data(m, value) for value in inputs.unknown)
+        and all(is_of_data(m, o.value) for o in asking)
     ):
         # Whatever is computed of constants and of data is a constant; that it may require grad is for the data's sake.
         behind = frozenset[int]().union(*(o.state.cuts for o in inputs.operands))
@@ -742,10 +760,10 @@ def edit(
         m.judge.written(site, before, [operand.state for operand in others], words)
         m.judge.walks.changed(site, target_value, before, target, words, maker)
         m.judge.overwritten.changed(site, target_value, maker)
+    if before.inference == YES and not before.counted and not m.mode & INFERENCE:
+        return  # torch raises
     _count_change(m, before)
-    asks = [o for o in others if o.state.requires_grad & YES and o.state.dtype != INTEGER]
-    if op is not None:
-        asks = [o for o in asks if o.parameter in op.grad_from]
+    asks = _asking(op, others)
     open_ = bool(unknown) and bool(m.mode & GRAD) and (op is None or bool(op.grad_from))
     if before.dtype == INTEGER or not (asks or before.requires_grad & YES or open_):
         _take_cuts(m, site, target_value, before, words, others)
@@ -794,6 +812,12 @@ def edit(
         names = frozenset({ANY_FN})  # the view is made again from its base
     m.update(target_value, change)
     _reach_aliases(m, target_value, before, bases, change)
+
+
+def _asking(op: Op | None, others: tuple[Operand, ...]) -> list[Operand]:
+    """Those of the operands of an edit through which a gradient may come."""
+    asks = [o for o in others if o.state.requires_grad & YES and o.state.dtype != INTEGER]
+    return asks if op is None else [o for o in asks if o.parameter in op.grad_from]
 
 
 def _count_change(m: Machine, state: Tensor) -> None:

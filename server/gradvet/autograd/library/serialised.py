@@ -5,7 +5,7 @@ import ast
 from gradvet.autograd.events_exit import GradTensorSerialised
 from gradvet.autograd.graph import held_tensors
 from gradvet.autograd.machine import Machine
-from gradvet.autograd.memory.domain import Tensor
+from gradvet.autograd.memory.domain import NO, NO_FN, NOTHING, YES, Tensor
 from gradvet.autograd.memory.values import Dict, Instance, Layer, Ref, Sequence, Tuple, Value
 
 MOST_DEEP = 5
@@ -26,11 +26,20 @@ def sent(m: Machine, value: Value, site: ast.AST) -> None:
 
 
 def from_worker(m: Machine, row: Value, site: ast.AST) -> None:
-    """A row of a dataset that a loader fetches in another process."""
-    for _, state in held_tensors(m, row):
-        if state.has_graph:
-            _tell(m, site, "workers", state, "", direct=False)
-            return
+    """A row of a dataset that a loader fetches in another process; what comes after is looked at as if it could."""
+    held = held_tensors(m, row)
+    asking = next((state for _, state in held if state.has_graph), None)
+    if asking is None:
+        return
+    _tell(m, site, "workers", asking, "", direct=False)
+    for ref, _ in held:
+        m.update(ref, _without_graph)
+
+
+def _without_graph(content: object) -> object:
+    if type(content) is not Tensor:
+        return content
+    return content._replace(requires_grad=NO, is_leaf=YES, grad_fn=NO_FN, nodes=NOTHING, leaves=NOTHING)
 
 
 def _tell(m: Machine, site: ast.AST, how: str, state: Tensor, path: str, *, direct: bool) -> None:

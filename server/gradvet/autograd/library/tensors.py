@@ -28,6 +28,7 @@ from gradvet.autograd.library.operations import (
 )
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import (
+    ANY_FN,
     FLOAT,
     GRAD,
     INFERENCE,
@@ -199,10 +200,10 @@ def set_attribute(m: Machine, value: Value, name: str, new: Value, node: ast.AST
     if name == "requires_grad":
         set_requires_grad(m, value, new, node)
     elif name == "data":
-        state = m.tensor(value)
+        state, source = m.tensor(value), m.tensor(new)
         if state is not None and m.judge is not None:
-            m.judge.data_assigned(node, value, state)
-        source = m.tensor(new)
+            m.judge.data_assigned(node, value, state, source)
+            m.judge.snapshots.restored(node, value, new)
         if source is not None:
             m.update(value, partial(_with_data, source=source))
     elif name == "grad":
@@ -227,6 +228,8 @@ def set_requires_grad(m: Machine, value: Value, flag: Value, node: ast.AST) -> N
     for ref, state in m.tensors(value):
         if state.is_leaf == NO and wanted & YES:
             continue
+        if wanted == YES and state.inference == YES and not m.mode & INFERENCE:
+            continue  # torch raises
         if m.judge is not None and wanted != MAYBE and state.parameter & YES:
             m.judge.freezes.flag_set(node, ref.address & ~1, trains=wanted == YES)
         leaves = frozenset({ref.address}) if wanted & YES else NOTHING
@@ -489,7 +492,10 @@ def detached(m: Machine, site: ast.AST, value: Value, state: Tensor, words: str)
     """A tensor on the same storage that leads nowhere; it shares the version counter."""
     cuts = state.cuts
     if state.requires_grad & YES:
-        cuts |= {m.cut("detach", words, site, state.leaves, state.nodes, cuts)}
+        number = m.cut("detach", words, site, state.leaves, state.nodes, cuts)
+        cuts |= {number}
+        if m.judge is not None:
+            m.judge.recurrences.cut(number)
     address = m.address(site, "detached")
     source = frozenset(ref.address for ref, _ in m.tensors(value))
     m.place(
@@ -545,7 +551,17 @@ def _detach_in_place(m: Machine, receiver: Value, state: Tensor, call: MethodCal
     for ref, before in m.tensors(receiver):
         certain = m.only(receiver) == ref.address and not m.mode & INFERENCE and before.inference == NO
         _ask_of_views(m, ref, before, NO, NOTHING, certain=certain)
+        _detach_views(m, ref)
     return receiver
+
+
+def _detach_views(m: Machine, base: Ref) -> None:
+    """A view that has its graph from a change of its base loses it with the base, unless somebody looked at it before."""
+    for address, view in tracked_together(m, frozenset({base.address})):
+        if address != base.address and view.is_leaf == NO and ANY_FN in view.grad_fn:
+            m.store.set(
+                address, view._replace(requires_grad=MAYBE, is_leaf=MAYBE, grad_fn=view.grad_fn | NO_FN)
+            )
 
 
 @method("requires_grad_")
@@ -557,15 +573,14 @@ def _requires_grad(m: Machine, receiver: Value, state: Tensor, call: MethodCall)
 
 @method("retain_grad")
 def _retain_grad(m: Machine, receiver: Value, state: Tensor, call: MethodCall) -> Value:
-    hooks.hang(m, receiver, hooks.RETAIN, NONE)
+    hooks.hang(m, call.node, receiver, hooks.RETAIN, NONE)
     return NONE
 
 
 @method("register_hook", "register_post_accumulate_grad_hook")
 def _hook(m: Machine, receiver: Value, state: Tensor, call: MethodCall) -> Value:
-    if call.args:
-        hooks.hang(m, receiver, call.name, call.args[0])
-    return Unknown("a hook's handle")
+    hook = call.argument(0, "hook")
+    return Unknown("a hook's handle") if hook is None else hooks.hang(m, call.node, receiver, call.name, hook)
 
 
 @method("numpy")
@@ -630,6 +645,12 @@ def copied(m: Machine, node: ast.AST, source: Value) -> None:
     state = m.tensor(source)
     if m.judge is not None and isinstance(node, ast.Call) and state is not None and not state.loose:
         m.judge.cut_notes.copied.setdefault(node, (m.where(), state))
+
+
+@method("as_subclass")
+def _as_subclass(m: Machine, receiver: Value, state: Tensor, call: MethodCall) -> Value:
+    """A tensor of a class that may do with each op what it likes."""
+    return Unknown("a tensor of another class")
 
 
 @method("register_parameter", "share_memory_")

@@ -17,7 +17,7 @@ from gradvet.autograd.graph import (
     unknown_cut,
 )
 from gradvet.autograd.knowledge.lookup import load
-from gradvet.autograd.library import hooks, serialised
+from gradvet.autograd.library import hooks, layers, serialised
 from gradvet.autograd.library.arrays import array_in
 from gradvet.autograd.library.distributions import inputs_of
 from gradvet.autograd.library.externals import handles
@@ -53,6 +53,7 @@ from gradvet.autograd.memory.values import (
     Distribution,
     Each,
     External,
+    Function,
     Layer,
     Mode,
     Number,
@@ -195,7 +196,8 @@ def _autograd_grad(m: Machine, name: str, call: Call) -> Value:
         if state.requires_grad & YES:
             kept = wanted if certain else None
             found = free(m, call.node, state, certain=certain, keep=keeps, inputs=kept)
-            passed_by(m, call.node, (*found, *state.leaves), YES if makes else NO, accumulated=False)
+            start = state if certain else None
+            passed_by(m, call.node, (*found, *state.leaves), YES if makes else NO, start, accumulated=False)
     if m.judge is not None:
         asked = held_tensors(m, inputs)
         # Only what is asked for gets a gradient here; what the way leads through may still get none.
@@ -309,6 +311,8 @@ def _tensor(m: Machine, name: str, call: Call) -> Value:
     if name == "torch.LongTensor":
         keywords = {**keywords, "dtype": External("torch.long")}
     source = call.argument(0, "data")
+    if name != "torch.tensor" and len(call.args) == 1 and m.tensor(source) is not None:
+        return _alias(m, call, source)
     if name == "torch.tensor" and source is not None:
         copied_by_constructor(m, call.node, source)
     if name in ("torch.FloatTensor", "torch.Tensor") or _is_float_data(m, source):
@@ -316,6 +320,15 @@ def _tensor(m: Machine, name: str, call: Call) -> Value:
     elif name == "torch.tensor" and _is_integer_data(m, source):
         keywords = {"dtype": External("torch.long"), **keywords}
     return rewrapped(m, call.node, source if source is not None else NONE, f"{name}()", keywords)
+
+
+def _alias(m: Machine, call: Call, source: Value) -> Value:
+    """`torch.Tensor(tensor)` is a view of all of it."""
+    view = load().method("view_as")
+    if view is None:
+        return unknown_call(m, call, "a view")
+    op = view._replace(out=tuple(out._replace(fn=("AliasBackward0",)) for out in view.out))
+    return perform(m, call.node, op, (source,), {}, name="Tensor()")
 
 
 def _is_integer_data(m: Machine, source: Value | None) -> bool:
@@ -474,14 +487,37 @@ def _parameter(m: Machine, name: str, call: Call) -> Value:
 
 
 @handles(
-    "torch.compile", "torch.jit.script", "torch.jit.trace", "torch.nn.DataParallel", "torch.nn.parallel.DataParallel",
+    "torch.compile", "torch.nn.DataParallel", "torch.nn.parallel.DataParallel",
     "torch.nn.parallel.DistributedDataParallel",
-
     "torch.nn.SyncBatchNorm.convert_sync_batchnorm", "torch._dynamo.optimize", "torch.jit.ignore", "torch.jit.export",
     "torch.nn.utils.prune.l1_unstructured",
 )  # fmt: skip
 def _wrapper(m: Machine, name: str, call: Call) -> Value:
     return call.args[0] if call.args else Partial(External("gradvet.identity"), (), ())
+
+
+_SCRIPTED = "gradvet.scripted"
+
+
+@handles("torch.jit.script", "torch.jit.trace", "torch.jit.script_if_tracing")
+def _script(m: Machine, name: str, call: Call) -> Value:
+    """What TorchScript compiles: the same, but that after a while it runs as one node, of no name that is known here."""
+    if not call.args:
+        return Partial(External("gradvet.identity"), (), ())
+    given = call.args[0]
+    if type(given) in (Function, Bound, External, Partial):
+        return Partial(External(_SCRIPTED), (given,), ())
+    if type(given) is Ref and layers.is_module(m, given):
+        m.write_cell(given, layers.SCRIPTED, TRUE)
+    return given
+
+
+@handles(_SCRIPTED)
+def _scripted(m: Machine, name: str, call: Call) -> Value:
+    function, *args = call.args
+    value = call_value(m, function, call._replace(args=tuple(args)))
+    layers.as_one_node(m, value)
+    return value
 
 
 @handles("gradvet.identity", "functools.wraps()", "functools.lru_cache()", "functools.cache")

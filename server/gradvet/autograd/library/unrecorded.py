@@ -4,6 +4,7 @@ import ast
 
 from gradvet.autograd.events_mode import InferenceTensorUsed, UnrecordedView
 from gradvet.autograd.knowledge.ops import Op
+from gradvet.autograd.library.kept import Operand
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import GRAD, INFERENCE, YES, Tensor
 
@@ -19,32 +20,38 @@ def _is_unrecorded(m: Machine, state: Tensor) -> bool:
     return state.view == YES and site is not None and not m.view_modes.get(site, GRAD) & GRAD
 
 
-def used(m: Machine, site: ast.AST, op: Op | None, operands: tuple[tuple[str, Tensor], ...]) -> None:
-    """An op that autograd records has these operands, by parameter."""
+def used(m: Machine, site: ast.AST, op: Op | None, operands: tuple[Operand, ...]) -> None:
+    """An op that autograd records has these operands."""
     if m.mode != GRAD or m.transformed:
         return  # a transform keeps wrapped tensors, which are no inference tensors
-    asking = {parameter for parameter, state in operands if state.requires_grad == YES}
-    own = [state.requires_grad for parameter, state in operands if parameter == "parameters"]
-    for entry in op.saves_in if op is not None else ():
-        # A layer whose own parameters all train keeps what it is given, whichever of them needs it.
-        sure = entry.answer == "always" or (entry.needs == {"parameters"} and set(own) == {YES})
-        if not sure or not entry.needs & asking:
+    if op is not None and any(operand.state.inference == YES for operand in operands):
+        kept = _inference_kept(op, operands)
+        if kept is not None:
+            assumed = any(operand.state.assumes for operand in operands)
+            m.emit(
+                InferenceTensorUsed(site, m.where(), "saved", _made(kept), _subject(site, m, kept), assumed)
+            )
+            return
+    for operand in operands:
+        state = operand.state
+        if state.nodes or state.leaves or state.requires_grad != YES or state.parameter & YES:
             continue
-        for parameter, state in operands:
-            if parameter == entry.operand and state.inference == YES:
-                assumed = any(t.assumes for _, t in operands)
-                m.emit(
-                    InferenceTensorUsed(
-                        site, m.where(), "saved", _made(state), _subject(site, m, state), assumed
-                    )
-                )
-                return
-    for _, state in operands:
-        alone = (
-            state.requires_grad == YES and not state.nodes and not state.leaves and not state.parameter & YES
-        )
-        if alone and _is_unrecorded(m, state):
+        if _is_unrecorded(m, state):
             m.emit(UnrecordedView(site, m.where(), _made(state), _subject(site, m, state)))
+
+
+def _inference_kept(op: Op, operands: tuple[Operand, ...]) -> Tensor | None:
+    """An inference tensor that an op keeps for backward, which torch refuses."""
+    asking = {operand.parameter for operand in operands if operand.state.requires_grad == YES}
+    own = {operand.state.requires_grad for operand in operands if operand.parameter == "parameters"}
+    for entry in op.saves_in:
+        # A layer whose own parameters all train keeps what it is given, whichever of them needs it.
+        sure = entry.answer == "always" or (entry.needs == {"parameters"} and own == {YES})
+        if sure and entry.needs & asking:
+            for operand in operands:
+                if operand.parameter == entry.operand and operand.state.inference == YES:
+                    return operand.state
+    return None
 
 
 def edited(m: Machine, site: ast.AST, before: Tensor, target: ast.expr | None) -> None:

@@ -1,4 +1,4 @@
-"""Threads, pools of them and queues: functions run elsewhere, with grad mode on whatever it is here."""
+"""Threads, pools of them, processes and queues: functions run elsewhere, with grad mode on whatever it is here."""
 
 from gradvet.autograd.library import serialised
 from gradvet.autograd.library.escapes import in_thread
@@ -7,6 +7,8 @@ from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.values import (
     NONE,
     TRUE,
+    External,
+    Number,
     Pool,
     Ref,
     Sequence,
@@ -29,6 +31,7 @@ _BETWEEN_PROCESSES = (
     "multiprocessing.Queue", "multiprocessing.SimpleQueue",
     "torch.multiprocessing.Queue", "torch.multiprocessing.SimpleQueue",
 )  # fmt: skip
+_SPAWN = "torch.multiprocessing.spawn"
 
 
 @handles("threading.Thread", "threading.Timer")
@@ -38,6 +41,32 @@ def _thread(m: Machine, name: str, call: Call) -> Value:
         args = items_of(m, call.keywords.get("args", Tuple(()))) or ()
         in_thread(m, target, Call(call.node, tuple(args)))
     return m.unknown(call.node, "a thread", ())
+
+
+@handles(
+    "multiprocessing.Process",
+    "torch.multiprocessing.Process",
+    _SPAWN,
+    "torch.multiprocessing.start_processes",
+)
+def _process(m: Machine, name: str, call: Call) -> Value:
+    """Another process runs the function on copies of what it is given: nothing that it changes comes back."""
+    target = call.argument(1, "target") if name.endswith("Process") else call.argument(0, "fn")
+    at = 3 if name.endswith("Process") else 1
+    args = items_of(m, call.argument(at, "args") or Tuple(())) or ()
+    if not name.endswith("Process"):
+        args = (Number("int"), *args)
+    if target is not None and target != NONE:
+        before = m.store.mark()
+        in_thread(m, target, Call(call.node, args))
+        m.store.undo(before)
+    return m.unknown(call.node, "a process", ())
+
+
+@handles("multiprocessing.get_context", "torch.multiprocessing.get_context")
+def _context(m: Machine, name: str, call: Call) -> Value:
+    """A start method of its own, and the names of the module."""
+    return External(name.removesuffix(".get_context"))
 
 
 @handles(*_POOLS)

@@ -128,6 +128,11 @@ def _joined(a: frozenset[Any], b: frozenset[Any]) -> frozenset[Any]:
     return a if b is a or b <= a else a | b
 
 
+def _dead(a: Tensor, b: Tensor) -> frozenset[int]:
+    """The cuts of terms that are constants on whichever path they were added."""
+    return (a.dead | b.dead) - (a.cuts - a.dead) - (b.cuts - b.dead)
+
+
 def join_tensors(a: Tensor, b: Tensor) -> Tensor:
     """The union of two states; `a` itself when it already holds all of `b`."""
     if a is b:
@@ -148,7 +153,7 @@ def join_tensors(a: Tensor, b: Tensor) -> Tensor:
         _joined(a.assumes, b.assumes),
         a.loose or b.loose,
         a.parameter | b.parameter,
-        _joined(a.dead, b.dead),
+        a.dead if a.dead == b.dead else _dead(a, b),
         a.made_as | b.made_as,
         _joined(a.base, b.base),
         a.counted or b.counted,

@@ -74,6 +74,7 @@ _CLEARED = {
     BEFORE: CLEAR,
 }
 HOLDS_NEW = FRESH | MIXED | PARTIAL
+MAY_HOLD = HOLDS_NEW | USED | UNSEEN | BEFORE
 
 
 def _move(phases: int, table: dict[int, int]) -> int:
@@ -87,7 +88,7 @@ def _move(phases: int, table: dict[int, int]) -> int:
 def after_backward(g: Gradient, number: int, scaled: int) -> Gradient:
     """A backward has added to it."""
     held = g.backwards if g.phases & (HOLDS_NEW | USED) else NONE
-    empty = not g.phases & (HOLDS_NEW | USED | UNSEEN | BEFORE)
+    empty = not g.phases & MAY_HOLD
     return g._replace(
         phases=_move(g.phases, _BACKWARD),
         backwards=held | {number},
@@ -134,15 +135,16 @@ def unseen(phase: int = UNSEEN) -> Gradient:
 
 
 def join_gradients(a: Gradient, b: Gradient) -> Gradient:
-    """The union of two."""
+    """The union of two. A gradient that is empty is neither scaled nor unscaled."""
     if a == b:
         return a
+    filled = [g.scaled for g in (a, b) if g.phases & MAY_HOLD] or [a.scaled, b.scaled]
     return Gradient(
         a.phases | b.phases,
         a.backwards | b.backwards,
         a.lost | b.lost,
         a.clears | b.clears,
         a.steps | b.steps,
-        a.scaled | b.scaled,
+        filled[0] | filled[-1],
         a.read or b.read,
     )

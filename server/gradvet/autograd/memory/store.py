@@ -67,6 +67,15 @@ class Store:
         self.work += len(self.trail) - mark
         return {key: get(key) for key, _ in self.trail[mark:]}
 
+    def changes(self, mark: int) -> Delta:
+        """The cells that do not hold what they held at the mark, with what they hold now."""
+        get = self.cells.get
+        self.work += len(self.trail) - mark
+        before: Delta = {}
+        for key, old in self.trail[mark:]:
+            before.setdefault(key, old)
+        return {key: now for key, old in before.items() if (now := get(key)) is not old}
+
     def undo(self, mark: int) -> None:
         """Go back to the mark."""
         cells, trail = self.cells, self.trail

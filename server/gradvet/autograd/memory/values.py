@@ -68,7 +68,10 @@ class Tuple(NamedTuple):
 
 
 class Function(NamedTuple):
-    """A function or lambda of the file: its node, the scope it was made in, its evaluated defaults."""
+    """A function or lambda of the file: its node, the scope it was made in, its evaluated defaults.
+
+    It runs in grad `modes`, and `inside` context managers of the file, that decorate it.
+    """
 
     node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
     scope: int
@@ -76,6 +79,7 @@ class Function(NamedTuple):
     owner: int = 0
     modes: "tuple[Mode, ...]" = ()
     kind: str = ""
+    inside: "tuple[Value, ...]" = ()
 
 
 class Bound(NamedTuple):
@@ -521,9 +525,15 @@ def join_cells(a: Any, b: Any) -> Any:
     return join(a, b)
 
 
+PLACED = "#hook "
+"""How the cells are named that tell whether a hook is at a module."""
+
+
 def absent(key: Any) -> Value | None:
-    """What a cell stands for that was never written: a tensor has no gradient before a backward."""
-    return NONE if type(key) is tuple and key[1] == "grad" else None
+    """What a cell stands for that was never written: no gradient before a backward, no hook before it is placed."""
+    if type(key) is not tuple:
+        return None
+    return NONE if key[1] == "grad" else FALSE if key[1].startswith(PLACED) else None
 
 
 def _join_unlike(a: Any, b: Any) -> Any:

@@ -47,6 +47,7 @@ from gradvet.autograd.memory.values import (
     const,
     join,
     join_all,
+    join_cells,
 )
 from gradvet.autograd.python.generators import Yielded
 
@@ -129,6 +130,7 @@ CALL_METHOD: list[Callable[[Machine, Method, Call], Value]] = []
 MAKE_BASE: list[Callable[[Machine, Ref, int, Call], None]] = []
 WAITING_MODE: list[Callable[[list[tuple[int, ast.AST | None]]], Mode | None]] = []
 LAMBDA_RAN: list[Callable[[Machine, ast.Lambda, Value], None]] = []
+INSIDE: list[Callable[[Machine, Function, Call], Value]] = []
 CALL_OBJECT: list[Callable[[Machine, Ref, Call], Value]] = []
 
 
@@ -226,10 +228,17 @@ def _apply_mode(m: Machine, mode: Mode, call: Call) -> Value:
 
 
 def call_function(
-    m: Machine, function: Function, call: Call, taker: Callable[[Value], Value] | None = None
+    m: Machine,
+    function: Function,
+    call: Call,
+    taker: Callable[[Value], Value] | None = None,
 ) -> Value:
-    """Run a function of the file with these arguments."""
+    """Run a function of the file with these arguments; a generator that is only named waits until it is begun."""
+    if function.inside:
+        return INSIDE[0](m, function, call)
     node = function.node
+    if taker is None and _begins_later(m, function, call):
+        return waiting(m, call.node, function, call)
     m.reached.add(node)
     if m.mode & GRAD:
         m.recorded.add(node)
@@ -280,6 +289,63 @@ def call_function(
         m.calls.pop()
 
 
+NOT_BEGUN = "a generator that has not begun"
+WAITS, RAN = "#waits", "#ran"
+"""Cells of a generator: how it is begun, and in which grad modes (a bit set) it has run already."""
+
+
+def _begins_later(m: Machine, function: Function, call: Call) -> bool:
+    """Whether a call only names a generator: its body runs where it is gone through, in the grad mode of that place."""
+    if call.node not in m.put_off and call.node not in m.lone:
+        return False
+    plain = call.star is None and call.stars is None and function.kind not in ("contextmanager", ABSTRACT)
+    return plain and not isinstance(function.node, ast.Lambda) and m.info(function.node).is_generator
+
+
+def waiting(m: Machine, node: ast.AST, function: Value, call: Call) -> Ref:
+    """Something lazy that is only named: it runs when it is gone through, in the frame that made it."""
+    ref = m.new(node, Opaque(NOT_BEGUN, call.args), "waiting")
+    m.write_cell(ref, WAITS, Partial(function, call.args, tuple(call.keywords.items())))
+    m.store.set((ref.address, RAN), 0)
+    m.waiting[ref.address] = m.frames[-1]
+    return ref
+
+
+def begin(m: Machine, ref: Ref) -> None:
+    """A generator is gone through: its body runs, once for each grad mode in which that happens."""
+    if ref.address & ~1 not in m.waiting:
+        return
+    waits, ran = m.cells.get((ref.address, WAITS)), m.cells.get((ref.address, RAN))
+    if type(waits) is not Partial or type(ran) is not int or not m.mode & ~ran:
+        return  # nothing waits there, or it ran in this mode
+    m.store.set((ref.address, RAN), ran | m.mode)
+    mark = m.store.mark()
+    site = m.made_at(ref.address)
+    m.put_off.discard(site)
+    m.frames.append(m.waiting[ref.address & ~1])
+    if isinstance(site, ast.expr) and not isinstance(site, ast.Call):
+        value = m.eval(site)
+    else:
+        value = call_value(m, waits.function, Call(site, waits.args, dict(waits.keywords)))
+    m.frames.pop()
+    content = m.cells.get(getattr(value, "address", -1))
+    if type(content) is Sequence:
+        held = m.cells[ref.address]
+        m.store.set(
+            ref.address, content if type(held) is not Sequence else join_cells(held, _any_of(content))
+        )
+        mode = m.cells.get((value.address, "#mode"))
+        if mode is not None:
+            m.write_cell(ref, "#mode", mode)
+    if ran:
+        m.store.merge([m.store.take(mark), {}])
+
+
+def _any_of(content: Sequence) -> Sequence:
+    """The same elements, any number of them."""
+    return Sequence(content.kind, None, content.element)
+
+
 def _tells_nothing(m: Machine, function: Function, call: Call) -> bool:
     """Whether a function has been run often enough with arguments of which nothing is known: a method, on one object."""
     receiver = m.only(call.args[0]) if function.owner and call.args else 0
@@ -303,6 +369,8 @@ def _recursion(m: Machine, node: ast.AST, call: Call) -> bool:
     A number that is known and differs each time counts the calls: that goes down too.
     """
     running = [frame.call for frame in m.frames if frame.node is node and frame.call is not None]
+    if running and m.alone and _asks_the_same(m, running[-1], call):
+        return True
     if len(running) < MOST_IN_ITSELF:
         return False
     known = [given.args for given in (*running, call)]
@@ -315,6 +383,24 @@ def _recursion(m: Machine, node: ast.AST, call: Call) -> bool:
         for at, value in enumerate(call.args)
     )
     return not counted or len(running) >= MOST_COUNTED or m.runs.get(node, 0) > MOST_RUNS_COUNTED
+
+
+def _asks_the_same(m: Machine, before: Call, now: Call) -> bool:
+    """Whether a call tells no more than the one around it: what is not the same is as unknown as it was there."""
+    olds, news = before.all_values(), now.all_values()
+    return (
+        len(olds) == len(news)
+        and before.keywords.keys() == now.keywords.keys()
+        and all(
+            old == new or (_is_blank(m, old) and _is_blank(m, new))
+            for old, new in zip(olds, news, strict=True)
+        )
+    )
+
+
+def _is_blank(m: Machine, value: Value) -> bool:
+    """Whether nothing is known of a value."""
+    return type(value) is Unknown or type(m.cells.get(getattr(value, "address", -1))) is Opaque
 
 
 def _has_number(call: Call) -> bool:
@@ -443,6 +529,9 @@ _PLAIN_DECORATORS = {
 }
 
 
+_DISPATCHING = frozenset({"functools.singledispatch", "functools.singledispatchmethod"})
+
+
 def setter_of(name: str) -> str:
     """The cell of a class that holds the setter of a property."""
     return f"#set {name}"
@@ -460,21 +549,42 @@ def decorate(m: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef, function:
         if type(applied) is External:
             if value.kind == ABSTRACT:
                 continue
+            if applied.name in _DISPATCHING:
+                return Unknown("a function that is one of several")
             if applied.name in _PLAIN_DECORATORS:
                 value = value._replace(kind=_PLAIN_DECORATORS[applied.name] or value.kind)
             elif applied.name in ("torch.no_grad", "torch.inference_mode", "torch.enable_grad"):
                 value = call_value(m, call_value(m, applied, Call(decorator, ())), Call(decorator, (value,)))
+            elif applied.name.startswith("torch.") and not isinstance(m.frames[-1].node, ast.ClassDef):
+                wrapped = call_value(m, applied, Call(decorator, (value,)))
+                value = wrapped if type(wrapped) in (Function, Partial) else value
         elif type(applied) is Mode:
             m.emit(ModeDecorator(decorator, m.where(), node))
             value = _apply_mode(m, applied, Call(decorator, (value,)))
         elif type(applied) is Function:
             wrapped = call_function(m, applied, Call(decorator, (value,)))
-            value = wrapped if type(wrapped) is Function else value
+            value = wrapped if type(wrapped) is Function or _is_callable(m, wrapped) else value
+        elif type(applied) is Managed or _has(m, applied, "__enter__"):
+            value = value._replace(inside=(*value.inside, applied))
+        elif type(applied) in (Class, Bound) or _is_callable(m, applied):
+            wrapped = call_value(m, applied, Call(decorator, (value,)))
+            value = wrapped if type(wrapped) in (Function, Bound) or _is_callable(m, wrapped) else value
         elif type(decorator) is ast.Attribute and decorator.attr in ("setter", "deleter", "getter"):
             if decorator.attr == "setter":
                 m.store.set((m.frames[-1].scope, setter_of(node.name)), value)
             return m.cells.get((m.frames[-1].scope, node.name), value)
     return value
+
+
+def _is_callable(m: Machine, value: Value) -> bool:
+    """Whether a value is an object of the file that can be called."""
+    return _has(m, value, "__call__")
+
+
+def _has(m: Machine, value: Value, name: str) -> bool:
+    """Whether a value is an object of the file whose class has this method."""
+    content = m.cells.get(getattr(value, "address", -1)) if type(value) is Ref else None
+    return type(content) is Instance and find_in_class(m, content.owner, name) is not None
 
 
 # -- classes

@@ -2,7 +2,7 @@
 
 import ast
 from collections.abc import Callable
-from functools import reduce
+from functools import partial, reduce
 from operator import or_
 
 from gradvet.autograd.events import WithUncalled
@@ -10,20 +10,21 @@ from gradvet.autograd.events_mode import ModeRedundant
 from gradvet.autograd.library import escapes
 from gradvet.autograd.machine import MODE, Frame, Machine
 from gradvet.autograd.memory.domain import GRAD, INFERENCE, NO_GRAD
-from gradvet.autograd.memory.store import Seen
+from gradvet.autograd.memory.store import Delta, Seen
 from gradvet.autograd.memory.values import (
     NONE,
     External,
+    Function,
     Instance,
     Mode,
-    Ref,
     Stack,
     Union,
     Unknown,
     Value,
     atoms,
 )
-from gradvet.autograd.python.calls import Call, Managed, call_function, call_value
+from gradvet.autograd.python.calls import INSIDE, Call, Managed, call_function, call_value
+from gradvet.autograd.python.control import fork
 from gradvet.autograd.python.objects import assign, get_attribute
 
 _GRAD_MODE_CLASSES = {
@@ -59,6 +60,17 @@ def run_with(m: Machine, node: ast.With, at: int) -> bool:
             assign(m, item.optional_vars, entered, node)
         return run_with(m, node, at + 1)
 
+    return _entered(m, node, item, manager, before, body)
+
+
+def _entered(
+    m: Machine, node: ast.With, item: ast.withitem, manager: Value, before: int, body: Callable[[Value], bool]
+) -> bool:
+    """Run a body inside a manager, or inside each of several that it may be; `before` it was made, this was the mode."""
+
+    def way(atom: Value) -> tuple[bool, Value]:
+        return _entered(m, node, item, atom, before, body), None
+
     kind = type(manager)
     if kind is Mode:
         inner = manager.node in m.entered and manager.node is not item.context_expr
@@ -86,21 +98,83 @@ def run_with(m: Machine, node: ast.With, at: int) -> bool:
     if kind is Union and any(type(atom) is Mode for atom in manager.atoms):
         # `with nullcontext() if train else no_grad():`
         return in_mode(m, _modes_after(manager, before), before, lambda: body(manager))
-    if kind is Managed:
-        return _managed(m, manager, body)
+    if kind is External and manager.name.endswith("autocast()"):
+        return _in_autocast(m, item.context_expr, lambda: body(manager))
+    if kind is Union and any(_is_of_the_file(m, atom) for atom in manager.atoms):
+        return fork(m, [partial(way, atom) for atom in manager.atoms])[0]
+    if _is_of_the_file(m, manager):
+        return inside(m, manager, item.context_expr, body)
     if kind is External and manager.name == SUPPRESSING:
         return _suppressed(m, lambda: body(NONE))
     if kind is External and manager.name in _GRAD_MODE_CLASSES:
         m.emit(WithUncalled(item.context_expr, m.where(), manager.name))
-        return body(Unknown("`with` raises here"))
-    if kind is Ref and type(m.cells.get(manager.address)) is Instance:
-        enter = get_attribute(m, manager, "__enter__", item.context_expr)
-        entered = call_value(m, enter, Call(item.context_expr, ()))
-        alive = body(entered)
-        leave = get_attribute(m, manager, "__exit__", item.context_expr)
-        call_value(m, leave, Call(item.context_expr, (NONE, NONE, NONE)))
-        return alive
+        # What comes after the line that raises is looked at as if the mode were on that was meant.
+        meant = _modes_after(call_value(m, manager, Call(item.context_expr, ())), before)
+        return in_mode(m, meant, before, lambda: body(Unknown("`with` raises here")))
     return body(manager)
+
+
+def _in_autocast(m: Machine, entered: ast.expr, body: Callable[[], bool]) -> bool:
+    """Run a body whose ops may compute in another type."""
+    m.autocasts.append(entered)
+    try:
+        return body()
+    finally:
+        m.autocasts.pop()
+
+
+def _is_of_the_file(m: Machine, manager: Value) -> bool:
+    """Whether a manager is a generator or an object of the file."""
+    return type(manager) is Managed or type(m.cells.get(getattr(manager, "address", -1))) is Instance
+
+
+def inside(m: Machine, manager: Value, site: ast.AST, body: Callable[[Value], bool]) -> bool:
+    """Run a body inside a context manager of the file; every way out of it passes by the manager's end."""
+    if type(manager) is Managed:
+        return _managed(m, manager, body)
+    before = m.mode
+    entered = call_value(m, get_attribute(m, manager, "__enter__", site), Call(site, ()))
+
+    def leave() -> None:
+        way_out = get_attribute(m, manager, "__exit__", site)
+        call_value(m, way_out, Call(site, (NONE, NONE, NONE)))
+
+    def left(delta: Delta, base: int) -> Delta:
+        here = m.store.mark()
+        m.store.apply(delta)
+        leave()
+        changed = m.store.delta(base)
+        m.store.undo(here)
+        return changed
+
+    frame, mark = m.frames[-1], m.store.mark()
+    met = frame.ways_out()
+    seen = frame.raises[-1] if frame.raises else None
+    outside = seen.cells.get(MODE, before) if seen is not None else before
+    alive = body(entered)
+    if frame.ways_out() != met:
+        end = m.store.take(mark)
+        frame.leave(met, left)
+        m.store.apply(end)
+    leave()
+    if seen is not None and MODE in seen.cells:  # an exception leaves the block as well
+        seen.cells[MODE] = outside | m.mode
+    return alive
+
+
+def _run_inside(m: Machine, function: Function, call: Call) -> Value:
+    """Run a function that a context manager of the file decorates."""
+    result: list[Value] = [NONE]
+
+    def body(_: Value) -> bool:
+        result[0] = call_value(m, function._replace(inside=function.inside[:-1]), call)
+        return True
+
+    inside(m, function.inside[-1], call.node, body)
+    return result[0]
+
+
+INSIDE.append(_run_inside)
 
 
 def _suppressed(m: Machine, body: Callable[[], bool]) -> bool:
@@ -156,8 +230,26 @@ def stack_method(m: Machine, name: str, call: Call) -> Value | None:
     if name not in ("enter_context", "enter_async_context") or not call.args:
         return None
     entered = call.args[0]
+    if type(entered) is Managed:
+        return _begun(m, entered)
+    if type(m.cells.get(getattr(entered, "address", -1))) is Instance:
+        return call_value(m, get_attribute(m, entered, "__enter__", call.node), Call(call.node, ()))
     m.store.set(MODE, _modes_after(entered, m.mode))
     return entered
+
+
+def _begun(m: Machine, manager: Managed) -> Value:
+    """A manager of the file that is entered and not left here: the grad mode at its `yield` lasts."""
+    at_yield: list[tuple[int, Value]] = []
+
+    def taken(value: Value) -> Value:
+        at_yield.append((m.mode, value))
+        return NONE
+
+    before = m.mode
+    call_function(m, manager.function, manager.call, taker=taken)
+    m.store.set(MODE, reduce(or_, (mode for mode, _ in at_yield), 0) or before)
+    return at_yield[0][1] if at_yield else NONE
 
 
 def in_mode(

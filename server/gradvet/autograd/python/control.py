@@ -34,6 +34,7 @@ from gradvet.autograd.memory.values import (
     join_all,
     refs,
 )
+from gradvet.autograd.python.calls import find_in_class
 from gradvet.autograd.python.names import bind
 from gradvet.autograd.python.objects import get_attribute, set_attribute
 
@@ -61,9 +62,28 @@ def truth(m: Machine, value: Value) -> int:
             return YES if content.items else NO
         if type(content) is Sequence and content.nonempty:
             return YES
-        if type(content) in (Instance, Layer):
+        if type(content) is Instance:
+            return _truth_of_instance(m, content)
+        if type(content) is Layer:
             return YES
     return MAYBE
+
+
+def _truth_of_instance(m: Machine, content: Instance) -> int:
+    """An object is true unless its class tells its own truth, or how long it is."""
+    tells = any(find_in_class(m, content.owner, name) is not None for name in ("__bool__", "__len__"))
+    info = m.classes[content.owner]
+    sized = not info.external.isdisjoint(_SIZED) or (info.unknown_base and not info.is_module)
+    return MAYBE if tells or sized else YES
+
+
+_SIZED = frozenset({
+    "builtins.list", "builtins.dict", "builtins.set", "builtins.tuple", "builtins.str", "builtins.int", "builtins.float",
+    "collections.OrderedDict", "collections.UserDict", "collections.UserList", "collections.deque",
+    "collections.defaultdict", "torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict",
+    "torch.nn.ParameterList", "torch.nn.ParameterDict",
+})  # fmt: skip
+"""Classes from elsewhere whose objects may be empty, and then count as false."""
 
 
 def is_none(m: Machine, value: Value) -> int:

@@ -31,7 +31,7 @@ from gradvet.autograd.memory.values import (
     join,
     join_all,
 )
-from gradvet.autograd.python.calls import Call, call_value
+from gradvet.autograd.python.calls import Call, call_value, waiting
 from gradvet.autograd.python.control import fork, is_none, narrow, truth
 from gradvet.autograd.python.names import bind, builds_modules, lookup
 from gradvet.autograd.python.objects import (
@@ -390,6 +390,8 @@ def _yield_from(m: Machine, node: ast.YieldFrom) -> Value:
 def _comprehension(m: Machine, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> Value:
     kind = {ast.ListComp: "list", ast.SetComp: "set", ast.GeneratorExp: "generator"}[type(node)]
     before = m.mode
+    if node in m.put_off and escapes.own_mode(m) is None:
+        return waiting(m, node, NONE, Call(node, ()))
     if kind == "generator":
         m.store.set(MODE, escapes.mode_of_lazy(m, node))
     found = _comprehend(m, node, node.generators, lambda: m.eval(node.elt))

@@ -18,6 +18,7 @@ from gradvet.autograd.memory.values import (
     Value,
     join_all,
 )
+from gradvet.autograd.python.calls import begin
 from gradvet.autograd.python.contexts import in_mode
 from gradvet.autograd.python.control import narrow, truth
 from gradvet.autograd.python.names import builds_modules
@@ -31,6 +32,8 @@ MOST_NAMED = 60  # `Machine.numbered` has place for so many
 def run_for(m: Machine, node: ast.For) -> bool:
     """Run a `for` loop; whether its end is reached."""
     source = m.eval(node.iter)
+    if type(source) is Ref:
+        begin(m, source)
     waits = m.cells.get((getattr(source, "address", -1), "#mode"))
     if type(waits) is Mode:
         # The generator waits inside a `with torch.no_grad()` of its own while the body runs.
@@ -226,6 +229,8 @@ def _repeat(
     born_ever: set[int] = set()
     previous: Delta | None = None
     seen = m.made_nodes
+    around = m.loops[-2] if len(m.loops) > 1 else None
+    place = (node, frame.context)
     for number in range(1, MOST_PASSES + 1):
         loop.number = number
         loop.continues, loop.breaks = [], []
@@ -249,15 +254,13 @@ def _repeat(
             # No graph was made, and the arguments are unknown anyway: what changed may be as before or as now.
             exits.append({})
             break
-        if previous is not None:
-            if current == previous:
-                break
-            m.store.undo(base)
-            m.store.merge([previous, current])
-            current = m.store.delta(base)
-            if current == previous:
-                break
-        previous = current
+        if around is not None and around.settled.get(place) == m.store.changes(around.base):
+            break  # here the loop came to rest in an earlier iteration of the loop around it
+        if previous is not None and _rests(m, base, previous, current):
+            if around is not None:
+                around.settled[place] = m.store.changes(around.base)
+            break
+        previous = current if previous is None else m.store.delta(base)
     else:
         m.limit(f"a loop at line {node.lineno} did not settle in {MOST_PASSES} passes")
     frame.loops.pop()
@@ -265,3 +268,12 @@ def _repeat(
     if m.loops:
         m.loops[-1].allocs |= born_ever
     return _leave(m, node, base, exits, breaks)
+
+
+def _rests(m: Machine, base: int, previous: Delta, current: Delta) -> bool:
+    """Join what the passes so far have left with what this one has; whether that is nothing new."""
+    if current == previous:
+        return True
+    m.store.undo(base)
+    m.store.merge([previous, current])
+    return m.store.delta(base) == previous

@@ -45,6 +45,7 @@ from gradvet.autograd.python.calls import (
     ABSTRACT,
     Call,
     Member,
+    begin,
     call_function,
     call_value,
     find_in_class,
@@ -63,6 +64,8 @@ _MATH_CONSTANTS = {
     "torch.pi",
     "torch.inf",
 }
+AXES = "matplotlib.axes.Axes"
+"""Something to draw on, or an array of such."""
 MOST_LETTERS = 8
 MOST_DOWN = 2
 CONTENT = "#content"
@@ -234,8 +237,8 @@ def _instance_attribute(
 def set_attribute(m: Machine, value: Value, name: str, new: Value, node: ast.AST) -> None:
     """`value.name = new`."""
     kind = type(value)
-    if name == "grad" and new == NONE and m.judge is not None and not m.tensors(value):
-        m.judge.protocol.clear((), node)
+    if name == "grad" and m.judge is not None and not m.tensors(value):
+        m.judge.protocol.overwritten(node, gone=new == NONE)
     if kind is Ref:
         content = m.cells.get(value.address)
         if type(content) is Tensor:
@@ -516,6 +519,7 @@ def items_of(m: Machine, value: Value) -> tuple[Value, ...] | None:
     if kind is Const and value.kind == "str" and len(value.value) <= MOST_LETTERS:
         return tuple(const(letter) for letter in value.value)
     if kind is Ref:
+        begin(m, value)
         content = m.cells.get(value.address)
         match content:
             case Sequence(items=items, rest=None) if items is not None and content.kind != "set":
@@ -542,6 +546,7 @@ def element_of(m: Machine, value: Value, node: ast.AST) -> Value:
     if kind is Tuple:
         return join_all(list(value.items)) if value.items else Unknown("an element of nothing")
     if kind is Ref:
+        begin(m, value)
         content = m.cells.get(value.address)
         match content:
             case Sequence():
@@ -570,12 +575,23 @@ def element_of(m: Machine, value: Value, node: ast.AST) -> Value:
         if m.tensor(value) is not None:
             return tensors.row(m, value, node)
         parts = value.atoms if kind is Union else value.refs
+        # Of an empty list no element is met, and who iterates over None goes no further.
+        parts = [atom for atom in parts if not _has_no_element(m, atom)] or parts
         return join_all([element_of(m, atom, node) for atom in parts])
     if kind is Number and value.kind == NESTED:
         return value
     if kind is Text or kind is Const:
         return Text()
+    if kind is External and value.name.startswith(AXES):
+        return External(AXES)
     return Unknown("an element of something unknown")
+
+
+def _has_no_element(m: Machine, value: Value) -> bool:
+    if type(value) is Tuple:
+        return not value.items
+    content = m.cells.get(getattr(value, "address", -1))
+    return value == NONE or (type(content) is Sequence and content.element is None)
 
 
 def _iterate_instance(m: Machine, ref: Value, owner: int, node: ast.AST) -> Value:

@@ -123,7 +123,9 @@ def binary(m: Machine, node: ast.AST, op: ast.operator, left: Value, right: Valu
     forgotten.used(m, right, node)
     if kind is ast.Sub and m.judge is not None:
         m.judge.snapshots.compared(node, left, right)
-    made = _tensor_op(m, node, kind, left, right)
+    made = _own_operator(m, node, kind, left, right)
+    if made is None:
+        made = _tensor_op(m, node, kind, left, right)
     if made is not None:
         return made
     if type(left) is Union or type(right) is Union:
@@ -143,10 +145,6 @@ def binary(m: Machine, node: ast.AST, op: ast.operator, left: Value, right: Valu
         return m.new(node, Sequence("tuple", None, join_all(list(left.items))))
     if kind is ast.Mod and (type(left) is Text or (type(left) is Const and left.kind == "str")):
         return Text()
-    if type(left_content) is Instance:
-        special = find_in_class(m, left_content.owner, f"__{_NAMES[kind]}__")
-        if special is not None:
-            return call_value(m, Bound(special, left), Call(node, (right,)))
     if type(left_content) is Dict and type(right_content) is Dict and kind is ast.BitOr:
         merged = left_content
         for key, value in right_content.items:
@@ -159,6 +157,28 @@ def binary(m: Machine, node: ast.AST, op: ast.operator, left: Value, right: Valu
     if type(left) is External or type(left) is Function:
         return Unknown("an operator on a function or type")
     return m.unknown(node, ON_UNKNOWN, (left, right), "binary")
+
+
+def _special(m: Machine, value: Value, name: str) -> Value | None:
+    """A special method of an object of the file, bound to it; None for anything else."""
+    content = m.cells.get(getattr(value, "address", -1)) if type(value) is Ref else None
+    found = find_in_class(m, content.owner, name) if type(content) is Instance else None
+    return None if found is None else Bound(found, value)
+
+
+def _own_operator(m: Machine, node: ast.AST, kind: type[ast.AST], left: Value, right: Value) -> Value | None:
+    """An operator that the class of an operand defines; a tensor leaves it to the other where that is no tensor."""
+    own = _special(m, left, f"__{_NAMES[kind]}__")
+    if own is not None:
+        return call_value(m, own, Call(node, (right,)))
+    reflected = _special(m, right, _REFLECTED.get(kind) or f"__r{_NAMES[kind]}__")
+    return None if reflected is None else call_value(m, reflected, Call(node, (left,)))
+
+
+_REFLECTED: dict[type[ast.AST], str] = {
+    ast.Eq: "__eq__", ast.NotEq: "__ne__", ast.Lt: "__gt__", ast.LtE: "__ge__", ast.Gt: "__lt__", ast.GtE: "__le__",
+}  # fmt: skip
+"""What a comparison asks of its right operand."""
 
 
 def _each_pair(m: Machine, node: ast.AST, op: ast.operator, left: Value, right: Value) -> Value:
@@ -239,6 +259,9 @@ def unary(m: Machine, node: ast.AST, op: ast.unaryop, value: Value) -> Value:
         known = load().method(f"__{_NAMES[kind]}__")
         if known is not None:
             return perform(m, node, known, (value,), {}, name=_NAMES[kind])
+    own = _special(m, value, f"__{_NAMES[kind]}__")
+    if own is not None:
+        return call_value(m, own, Call(node, ()))
     if type(value) is Const:
         if kind is ast.USub and value.kind in ("int", "float"):
             return const(-value.value)
@@ -263,7 +286,13 @@ def compare(m: Machine, node: ast.AST, op: ast.cmpop, left: Value, right: Value)
     """`left op right` for one comparison that is not an identity."""
     kind = type(op)
     if kind in (ast.In, ast.NotIn):
+        own = _special(m, right, "__contains__")
+        if own is not None:
+            call_value(m, own, Call(node, (left,)))
         return _contains(m, kind, left, right)
+    own = _own_operator(m, node, kind, left, right)
+    if own is not None:
+        return own
     if type(left) is Const and type(right) is Const and kind in _PURE:
         return _constants(kind, left, right)
     if kind not in (ast.Eq, ast.NotEq):

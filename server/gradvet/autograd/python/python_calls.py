@@ -37,7 +37,7 @@ from gradvet.autograd.memory.values import (
     join,
     join_all,
 )
-from gradvet.autograd.python.calls import FIELD, Call, call_value, find_in_class, unknown_call
+from gradvet.autograd.python.calls import FIELD, Call, begin, call_value, find_in_class, unknown_call, waiting
 from gradvet.autograd.python.contexts import SUPPRESSING
 from gradvet.autograd.python.control import is_instance, truth
 from gradvet.autograd.python.objects import are_parameters, element_of, get_attribute, items_of, set_attribute
@@ -72,7 +72,7 @@ def _int(m: Machine, name: str, call: Call) -> Value:
         if type(content) is Instance:
             special = find_in_class(m, content.owner, "__len__")
             if special is not None:
-                call_value(m, special, Call(call.node, (call.args[0],)))
+                return call_value(m, special, Call(call.node, (call.args[0],)))
     return Number("int")
 
 
@@ -182,12 +182,16 @@ def _container(m: Machine, name: str, call: Call) -> Value:
         return Tuple(()) if kind == "tuple" else m.new(call.node, Sequence(kind))
     if name == "tqdm.trange":
         return m.new(call.node, Range(Number("int")))
-    if name == "itertools.chain":
+    if name == "itertools.chain" and len(call.args) > 1:
         parts = [items_of(m, value) for value in call.args]
         if all(part is not None for part in parts):
             joined = tuple(item for part in parts if part is not None for item in part)
             return m.new(call.node, Sequence("members" if _is_members(m, call.args[0]) else "list", joined))
+        either = join_all([element_of(m, value, call.node) for value in call.args])
+        return m.new(call.node, Sequence("generator", None, either, nonempty=True))
     source = call.args[0]
+    if name == "itertools.repeat":
+        return m.new(call.node, Sequence("generator", None, source, nonempty=True))
     if name == "builtins.sorted":
         _ask_key(m, source, call)
     content = m.cells.get(getattr(source, "address", -1))
@@ -278,7 +282,8 @@ def _sum(m: Machine, name: str, call: Call) -> Value:
     if not call.args:
         return NONE
     start = call.argument(1, "start") or const(0)
-    if type(call.args[0]) is Union and m.tensor(call.args[0]) is None:
+    several = type(call.args[0]) is Union and m.tensor(call.args[0]) is None
+    if several and not _of_one_making(element_of(m, call.args[0], call.node)):
         sums = []
         for number, atom in enumerate(call.args[0].atoms):
             with m.numbered(call.node, number):
@@ -286,17 +291,42 @@ def _sum(m: Machine, name: str, call: Call) -> Value:
         return join_all(sums)
     items = items_of(m, call.args[0])
     total = start
-    if items is not None and len(items) <= MOST_ITEMS:
+    if not several and items is not None and len(items) <= MOST_ITEMS:
         for number, item in enumerate(items):
             with m.numbered(call.node, number):
                 total = binary(m, call.node, ast.Add(), total, item)
         return total
     element = element_of(m, call.args[0], call.node)
-    once = binary(m, call.node, ast.Add(), start, element)
+    grown = _of_one_making(element)
+    once = binary(m, call.node, ast.Add(), start, grown[0] if grown else element)
+    for number, other in enumerate(grown[1:], 1):
+        with m.numbered(call.node, number):
+            once = binary(m, call.node, ast.Add(), once, other)
     if m.tensor(once) is not None:
         return once
     with m.numbered(call.node, 1):
         return binary(m, call.node, ast.Add(), once, element)
+
+
+def _of_one_making(element: Value) -> tuple[Value, ...]:
+    """What a loop has put into a list in this iteration and in those before: the sum holds all of it."""
+    atoms = element.atoms if type(element) is Union else ()
+    same = {atom.address & ~1 if type(atom) is Ref else None for atom in atoms}
+    return atoms if len(same) == 1 and None not in same else ()
+
+
+_OPERATORS = {
+    "add": ast.Add, "sub": ast.Sub, "mul": ast.Mult, "truediv": ast.Div, "floordiv": ast.FloorDiv, "mod": ast.Mod,
+    "pow": ast.Pow, "matmul": ast.MatMult, "and_": ast.BitAnd, "or_": ast.BitOr, "xor": ast.BitXor,
+}  # fmt: skip
+
+
+@handles(*(f"operator.{name}" for name in _OPERATORS))
+def _operator(m: Machine, name: str, call: Call) -> Value:
+    """An operator as a function."""
+    if len(call.args) != PAIR:
+        return unknown_call(m, call, "the result of an operator")
+    return binary(m, call.node, _OPERATORS[name.removeprefix("operator.")](), *call.args)
 
 
 def _ask_key(m: Machine, source: Value, call: Call) -> None:
@@ -320,9 +350,13 @@ def _largest(m: Machine, name: str, call: Call) -> Value:
 def _arithmetic(m: Machine, name: str, call: Call) -> Value:
     if not call.args:
         return NONE
+    short = name.rpartition(".")[2]
     if m.tensor(call.args[0]) is not None:
-        short = name.rpartition(".")[2]
         return call_value(m, External(f"torch.{short}"), call)
+    content = m.cells.get(getattr(call.args[0], "address", -1))
+    own = find_in_class(m, content.owner, f"__{short}__") if type(content) is Instance else None
+    if own is not None:
+        return call_value(m, own, call)
     return Number("number", number_of(m, call.node, name, call.args[0]).cuts)
 
 
@@ -349,6 +383,8 @@ def _make_namedtuple(m: Machine, name: str, call: Call) -> Value:
 
 @handles("builtins.next")
 def _next(m: Machine, name: str, call: Call) -> Value:
+    if call.args and type(call.args[0]) is Ref:
+        begin(m, call.args[0])
     waits = m.cells.get((getattr(call.args[0], "address", -1), "#mode")) if call.args else None
     if type(waits) is Mode:
         m.store.set(MODE, waits.after(m.mode))  # until it goes on, or is thrown away
@@ -374,6 +410,8 @@ def _following(m: Machine, call: Call) -> Value:
 def _map(m: Machine, name: str, call: Call) -> Value:
     if len(call.args) < 2:  # noqa: PLR2004
         return Unknown()
+    if call.node in m.put_off:
+        return waiting(m, call.node, External(name), call)
     function, sources = call.args[0], call.args[1:]
     items = items_of(m, sources[0]) if len(sources) == 1 else None
     if items is not None and len(items) <= MOST_ITEMS:

@@ -47,6 +47,10 @@ def _expr(m: Machine, node: ast.Expr) -> bool:
 
 @executes(ast.Assign)
 def _assign(m: Machine, node: ast.Assign) -> bool:
+    if isinstance(node.value, (ast.Call, ast.GeneratorExp)) and isinstance(
+        node.targets[0], (ast.Name, ast.Attribute)
+    ):
+        m.put_off.add(node.value)
     value = m.eval(node.value)
     forgotten.rebound(m, node, value)
     leaves.rebound(m, node, value)

@@ -1,0 +1,212 @@
+"""Shapes of real programs of which no rule should speak: each stands for a kind of mistake that a dry run can make."""
+
+import time
+
+import pytest
+
+from gradvet.analysis import analyze
+from gradvet.config import Config
+from gradvet.text import Source
+
+HEAD = "import torch\nimport numpy as np\nimport torch.nn.functional as F\nfrom torch import nn\nfrom elsewhere import *\n"
+LAYERS = "".join(
+    f"\n    for a{n} in shared:\n        shared = {{'a': shared, 'b': shared, 'c': [shared, kept]}}"
+    for n in range(3)
+)
+
+SILENT = {
+    "a private helper of torch.nn.init gives a number": """
+def lecun(tensor, scale=1.0):
+    fan_in = torch.nn.init._calculate_correct_fan(tensor, "fan_in")
+    bound = scale * np.sqrt(3.0 / fan_in)
+    with torch.no_grad():
+        return tensor.uniform_(-bound, bound)
+
+layer = nn.Linear(3, 3)
+lecun(layer.weight)
+""",
+    "an engine that may be there or not runs the backward of what it is given, once": """
+class Wrapper:
+    def __init__(self, optimizer):
+        self.optimizer, self._model = optimizer, None
+
+    @property
+    def model(self):
+        if self._model is None:
+            raise ValueError("no model")
+        return self._model
+
+    @model.setter
+    def model(self, value):
+        self._model = value
+
+    def update(self, loss):
+        self.backward(loss)
+        self.model.step()
+
+    def backward(self, loss):
+        self.model.backward(loss)
+""",
+    "whoever calls backward and step may clear in between": """
+class Wrapper:
+    def __init__(self, optimizer: torch.optim.Optimizer):
+        self.optimizer = optimizer
+
+    def backward(self, loss: torch.Tensor):
+        loss.backward()
+
+    def step(self):
+        self.optimizer.step()
+""",
+    "something that clears and cannot be followed may clear anything": """
+def train(model, optimizer: torch.optim.Optimizer, loader):
+    for x, y in loader:
+        loss = F.mse_loss(model(x), y)
+        loss.backward()
+        optimizer.step()
+        reset_gradients(model)
+""",
+    "gradients of unknown parameters are set to zeros": """
+def zero(parameters):
+    for p in parameters:
+        if p.grad is not None:
+            p.grad = torch.zeros_like(p.grad)
+
+def train(loss_fn, optim, steps):
+    params = None
+    for _ in range(steps):
+        if params is not None:
+            zero(params)
+        loss, params = loss_fn()
+        loss.backward()
+        optim.step()
+""",
+    "a list in which some are known and some are not may hold what requires grad": """
+def unrolled(cell, x, first):
+    states = [torch.zeros(2, 3)]
+    for step in range(x.shape[0]):
+        states.append(cell(x[step], states[step]))
+    return torch.stack(states[1:]).sum()
+
+unrolled(make_cell(), torch.randn(4, 2, 3), None).backward()
+""",
+    "a module that holds another of which nothing is known may train it": """
+class Holder(nn.Module):
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+class Loss(nn.Module):
+    def __init__(self, inner):
+        super().__init__()
+        self.held = Holder(inner)
+
+    def forward(self, x):
+        return self.held(x).abs().sum()
+
+def check(inner):
+    loss = Loss(inner)(torch.ones(3))
+    loss.backward()
+""",
+    "targets need not require grad beside a layer that does": """
+def train(optimizer, loader, width):
+    model = nn.Linear(3, 3)
+    for p in model.parameters():
+        p.requires_grad_(width > 3)
+    for x, y in make(loader):
+        out = model(x)
+        loss = F.cross_entropy(out, y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+""",
+    "what a module gave may be a distribution, and its mean no method": """
+class Strategy(nn.Module):
+    def __init__(self, base: nn.Module):
+        super().__init__()
+        self.base = base
+
+    def forward(self, x, mask):
+        return (self.base(x).mean * mask).sum(-1)
+""",
+    "weights that one call takes, changes where nobody sees and loads again": """
+class Attribution:
+    def __init__(self, model: nn.Module):
+        self.model = model
+
+    def attribute(self, x):
+        self.original = self.model.state_dict()
+        try:
+            return self.with_other_weights(x)
+        finally:
+            self.restore()
+
+    def with_other_weights(self, x):
+        return change_weights(self, x)
+
+    def restore(self):
+        self.model.load_state_dict(self.original)
+""",
+    "a buffer takes no part in a gradient": """
+class Range(nn.Module):
+    def __init__(self, low):
+        super().__init__()
+        self.register_buffer("low", torch.tensor(float(low)))
+
+    def forward(self, x):
+        if self.training:
+            self.low.data = x.min()
+        return x - self.low
+""",
+    "a layer that a forward has just made is set up": """
+class Lazy(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = None
+
+    def set_up(self, x):
+        layer = nn.Linear(x.shape[-1], 4, bias=False)
+        layer.weight.data.zero_()
+        self.inner = layer
+
+    def forward(self, x):
+        if self.inner is None:
+            self.set_up(x)
+        return self.inner(x)
+""",
+    "a target that is cut stands beside a baseline on the path where there is one": """
+def baseline_loss(model, options, cost):
+    baseline, loss = 0.0, 0.0
+    net, value = options.pop("net", None), options.pop("value", None)
+    if net is not None:
+        baseline += net(cost.detach())
+    elif value is not None:
+        baseline += value
+    if net is not None or value is not None:
+        loss += torch.pow(cost.detach() - baseline, 2.0).sum()
+    (loss + model(cost).sum()).backward()
+""",
+    "of what is not known it is not said that it was only given": """
+def wake(joint, guide, insomnia):
+    log_p, log_q = joint.scores(), guide.scores()
+    weights = torch.stack(log_p) - torch.stack(log_q).detach()
+    theta = -torch.logsumexp(weights, 0).sum()
+    phi = -(weights.exp().detach() * torch.stack(log_q)).sum()
+    (theta + insomnia * phi).backward()
+""",
+}
+
+
+@pytest.mark.parametrize("sentence", SILENT)
+def test_what_real_code_does_is_not_told(sentence: str) -> None:
+    """No warning and no error."""
+    analysis = analyze(Source("main.py", HEAD + SILENT[sentence]), Config())
+    assert [] == [d.message for d in analysis.diagnostics if d.severity.value != "info"]
+
+
+def test_containers_in_containers_take_no_long_time() -> None:
+    """What is in one is looked at once, however many ways lead there."""
+    text = f"{HEAD}\ndef nest(shared):\n    kept = torch.ones(3, requires_grad=True) * 2{LAYERS}\n    return shared\n\nnest({{'a': torch.ones(2)}})\n"
+    start = time.process_time()
+    analyze(Source("main.py", text), Config())
+    assert time.process_time() - start < 20
