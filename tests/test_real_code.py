@@ -147,6 +147,45 @@ class Attribution:
     def restore(self):
         self.model.load_state_dict(self.original)
 """,
+    "callers reach what an object has put in a method's place": """
+import functools
+
+class Metric:
+    def __init__(self):
+        self._enable_grad = False
+        self.update = self._wrap(self.update)
+
+    def _wrap(self, update):
+        @functools.wraps(update)
+        def wrapped(*args, **kwargs):
+            with torch.set_grad_enabled(self._enable_grad):
+                update(*args, **kwargs)
+
+        return wrapped
+
+    def update(self):
+        raise NotImplementedError
+
+
+class Features(Metric):
+    def __init__(self, net: nn.Module):
+        super().__init__()
+        self.net = net
+        self.features = []
+
+    def update(self, images):
+        features = self.net(images)
+        self.features.append(features)
+""",
+    "what goes into a module of which nothing is known need not require grad": """
+def train(model, scaler, batches):
+    wrapped = nn.parallel.DistributedDataParallel(model)
+    for batch in batches:
+        steps = split(batch)
+        for number, step in enumerate(steps):
+            loss, count = wrapped(step)
+            scaler.scale(loss).backward()
+""",
     "a buffer takes no part in a gradient": """
 class Range(nn.Module):
     def __init__(self, low):

@@ -26,7 +26,13 @@ def main() -> int:
         "--command", action="append", metavar="COMMAND", help="a checker; paths are put behind it"
     )
     parser.add_argument("--all", action="store_true", help="those too that nobody has judged")
-    parser.add_argument("--only", metavar="OPERATOR", choices=OPERATORS, help="the mutants of one operator")
+    parser.add_argument(
+        "--only",
+        action="append",
+        metavar="OPERATOR",
+        choices=OPERATORS,
+        help="the mutants of this operator, or of several",
+    )
     parser.add_argument("--misses", action="store_true", help="show each fault that is missed")
     parser.add_argument(
         "--sample", type=int, metavar="N", help="show N unjudged mutants of each operator, to judge"
@@ -35,16 +41,17 @@ def main() -> int:
     for package in pinned(PACKAGES):
         package.fetch()
     known = judged()
-    cases = [case for case in all_cases() if options.only in (None, case.mutant.operator)]
+    operators = options.only or list(OPERATORS)
     if options.sample is not None:
-        for case in _sample(cases, known, options.sample):
+        for case in _sample(all_cases(operators), known, options.sample):
             print(f"=== {case.key} {case.mutant.operator} {case.package.name} {case.path}\n{snippet(case)}")
         return 0
-    wanted = [
-        case
-        for case in cases
-        if (options.all and _verdict(case, known) != NONE) or _verdict(case, known) == FAULT
-    ]
+    if options.all:
+        wanted = [case for case in all_cases(operators) if _verdict(case, known) != NONE]
+    else:
+        wanted = all_cases(
+            operators, {key: entry for key, entry in known.items() if entry["verdict"] == FAULT}
+        )
     for command in options.command or [OURS]:
         found = run(wanted, command)
         print(_table(command, wanted, found))

@@ -10,7 +10,7 @@ import json
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +26,7 @@ PACKAGES = HERE / "packages.txt"
 JUDGED = HERE / "judged.json"
 MOST_AT_ONCE = 400
 FAULT, NONE = "fault", "none"
+Judged = dict[str, dict[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,21 +40,27 @@ class Case:
     mutant: Mutant
 
 
-def cases(package: Package) -> Iterator[Case]:
-    """Every mutant of a package."""
+def cases(
+    package: Package, operators: Collection[str] = tuple(OPERATORS), files: Collection[str] | None = None
+) -> Iterator[Case]:
+    """The mutants that some operators make of a package, or of some of its files."""
     for path in package.files():
-        text = path.read_text(encoding="utf-8", errors="replace")
         way = path.relative_to(package.folder).as_posix()
-        if imports_torch(text) and trains(text) and "test" not in way:
-            yield from _of_file(package, way, text)
+        if "test" in way or (files is not None and way not in files):
+            continue
+        text = path.read_text(encoding="utf-8", errors="replace")
+        if imports_torch(text) and trains(text):
+            yield from _of_file(package, way, text, operators)
 
 
-def _of_file(package: Package, way: str, text: str) -> Iterator[Case]:
+def _of_file(
+    package: Package, way: str, text: str, operators: Collection[str] = tuple(OPERATORS)
+) -> Iterator[Case]:
     module = parse(Source(way, text))
     seen: Counter[tuple[str, str]] = Counter()
-    for name, operator in OPERATORS.items():
-        sites = sorted(operator(module), key=lambda site: (site.statement.lineno, site.edits[0].span.start))
-        for site in sites:
+    for name in operators:
+        sites = OPERATORS[name](module)
+        for site in sorted(sites, key=lambda site: (site.statement.lineno, site.edits[0].span.start)):
             mutant = made(name, module, site)
             if mutant is None:
                 continue
@@ -63,7 +70,7 @@ def _of_file(package: Package, way: str, text: str) -> Iterator[Case]:
             yield Case(key, package, way, line, mutant)
 
 
-def judged() -> dict[str, dict[str, str]]:
+def judged() -> Judged:
     """What has been read by hand: by a mutant's name, whether it is a fault, and why."""
     entries: list[dict[str, str]] = json.loads(JUDGED.read_text(encoding="utf-8"))
     return {entry["key"]: entry for entry in entries}
@@ -72,14 +79,12 @@ def judged() -> dict[str, dict[str, str]]:
 def run(cases_: Sequence[Case], command: str) -> dict[str, list[Found]]:
     """The findings by which each mutant is found, by its name; an empty list for one that is missed."""
     found: dict[str, list[Found]] = {}
-    packages = dict.fromkeys(case.package for case in cases_)
-    for package in packages:
-        own = [case for case in cases_ if case.package == package]
-        with tempfile.TemporaryDirectory() as scratch:
-            copy = Path(scratch) / package.folder.name
-            shutil.copytree(package.folder, copy, ignore=_all_but_python)
-            for start in range(0, len(own), MOST_AT_ONCE):
-                found |= _batch(copy, own[start : start + MOST_AT_ONCE], command)
+    with tempfile.TemporaryDirectory() as scratch:
+        folders = {package: Path(scratch) / package.name for package in {case.package for case in cases_}}
+        for package, folder in folders.items():
+            shutil.copytree(package.folder, folder, ignore=_all_but_python)
+        for start in range(0, len(cases_), MOST_AT_ONCE):
+            found |= _batch(folders, cases_[start : start + MOST_AT_ONCE], command)
     return found
 
 
@@ -87,22 +92,38 @@ def _all_but_python(folder: str, names: list[str]) -> list[str]:
     return [name for name in names if not name.endswith(".py") and not (Path(folder) / name).is_dir()]
 
 
-def _batch(copy: Path, own: Sequence[Case], command: str) -> dict[str, list[Found]]:
-    files = {case.path: copy / case.path for case in own}
-    beside = {case.key: files[case.path].with_name(f"{files[case.path].stem}__{case.key}.py") for case in own}
+def _batch(folders: dict[Package, Path], own: Sequence[Case], command: str) -> dict[str, list[Found]]:
+    """The same for some; files themselves are looked at only where their mutants have a finding that might count."""
+    files = {case.key: folders[case.package] / case.path for case in own}
+    beside = {key: file.with_name(f"{file.stem}__{key}.py") for key, file in files.items()}
     for case in own:
         beside[case.key].write_text(case.mutant.text, encoding="utf-8")
-    told: dict[Path, list[Found]] = {}
-    for one in check(command, [*dict.fromkeys(files.values()), *beside.values()], strict=False):
-        told.setdefault(one.path.resolve(), []).append(one)
+    after = _told(command, beside.values())
     for path in beside.values():
         path.unlink()
-    return {
-        case.key: _new(
-            told.get(beside[case.key].resolve(), []), told.get(files[case.path].resolve(), []), case.mutant
-        )
+    counting = {
+        case.key: any(one.row in case.mutant.right for one in after.get(beside[case.key].resolve(), ()))
         for case in own
     }
+    before = _told(command, dict.fromkeys(files[key] for key, counts in counting.items() if counts))
+    return {
+        case.key: _new(
+            after.get(beside[case.key].resolve(), []),
+            before.get(files[case.key].resolve(), []),
+            case.mutant,
+        )
+        if counting[case.key]
+        else []
+        for case in own
+    }
+
+
+def _told(command: str, paths: Iterable[Path]) -> dict[Path, list[Found]]:
+    told: dict[Path, list[Found]] = {}
+    if files := list(paths):
+        for one in check(command, files, strict=False):
+            told.setdefault(one.path.resolve(), []).append(one)
+    return told
 
 
 def _new(after: list[Found], before: list[Found], mutant: Mutant) -> list[Found]:
@@ -117,9 +138,18 @@ def _new(after: list[Found], before: list[Found], mutant: Mutant) -> list[Found]
     return new
 
 
-def all_cases() -> list[Case]:
-    """Every mutant of every package that is pinned and present."""
-    return [case for package in pinned(PACKAGES) if package.present for case in cases(package)]
+def all_cases(operators: Collection[str] = tuple(OPERATORS), known: Judged | None = None) -> list[Case]:
+    """Every mutant of every package that is pinned and present; only those that are `known`, where that is given."""
+    found = []
+    for package in pinned(PACKAGES):
+        files = None
+        if known is not None:
+            own = [entry for entry in known.values() if entry["package"] == package.name]
+            files = {entry["file"] for entry in own if entry["operator"] in operators}
+        if package.present:
+            made_here = cases(package, operators, files)
+            found += [case for case in made_here if known is None or case.key in known]
+    return found
 
 
 def snippet(case: Case, before: int = 12, after: int = 12) -> str:

@@ -149,6 +149,10 @@ def _alone(
     if m.imports is not None:
         m.imports.begin()
     call = call_with_unknown(m, node, node, function, given)
+    own = m.cells.get((getattr(given[0], "address", -1), node.name)) if given else None
+    if type(own) is Function and own.node is not node:
+        # `self.update = wrapped(self.update)`: what callers reach by the name is what the object has.
+        function, call = own, call.without_first()
     value = call_function(
         m, function._replace(kind="" if function.kind == "contextmanager" else function.kind), call
     )

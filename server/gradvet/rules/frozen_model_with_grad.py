@@ -23,7 +23,10 @@ def check(event: ReferenceWithGrad) -> Iterator[Finding]:
         message = f"{code(node)} does not freeze it: no optimizer owns its parameters, and each backward fills their `.grad`"
         yield Finding(node, message, (*notes, *called_from(event.calls)), tuple(_freeze(node)))
         return
-    notes = [Note("why", "it is a model in eval mode, and no optimizer owns its parameters", event.related)]
+    words = "it is a model in eval mode, and no optimizer owns its parameters"
+    if cut is not None and not _puts_into_eval(event.related):
+        words = "it is, or belongs to, a model"
+    notes = [Note("why", words, event.related)]
     if cut is not None:
         notes.append(Note("cut", "its graph ends here", cut))
         message = f"{code(node)} builds a graph that is thrown away: what it gives is detached before anything uses it"
@@ -37,6 +40,10 @@ def check(event: ReferenceWithGrad) -> Iterator[Finding]:
         (_without_graph(node),),
         Severity.INFO if cut is not None else Severity.WARNING,
     )
+
+
+def _puts_into_eval(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "eval"
 
 
 def _freeze(node: ast.AST) -> Iterator[Fix]:

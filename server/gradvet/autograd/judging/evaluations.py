@@ -25,6 +25,8 @@ _PLAIN = frozenset(
     {"staticmethod", "classmethod", "property", "override", "wraps", "abstractmethod", "overload"}
 )
 Calls = tuple[ast.AST, ...]
+Subject = tuple[int | None, str]
+"""A class, and what its methods call something that they put into eval mode."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,18 +46,23 @@ class Evaluations:
     machine: Machine
     sites: dict[tuple[int, str], ast.AST] = field(default_factory=dict)
     found: dict[ast.AST, Evaluated] = field(default_factory=dict)
+    once: list[tuple[Evaluated, Subject]] = field(default_factory=list)
+    guarded: set[Subject] = field(default_factory=set)
 
     def called(self, node: ast.Call, value: Value) -> None:
         """Something was called and gave this value."""
         func = node.func
         if isinstance(func, ast.Attribute) and func.attr in ("eval", "train"):
             self._switched(node, func)
-        elif (
-            self.sites and self.machine.mode == GRAD and self.machine.frames[-1].node is not self.machine.main
-        ):
+        elif self.sites and self.machine.frames[-1].node is not self.machine.main:
             path = path_of(func)
-            if path is not None and node not in self.found and self._is_open(value):
+            if path is not None and node not in self.found and is_open(self.machine, value):
                 self._run(node, path)
+
+    def conclude(self) -> list[Evaluated]:
+        """What evaluates: in a loop, or once, where another method of the class does so with grad mode off."""
+        beside = [one for one, subject in self.once if subject in self.guarded]
+        return list({one.site: one for one in (*self.found.values(), *beside)}.values())
 
     def _switched(self, node: ast.Call, func: ast.Attribute) -> None:
         path = path_of(func.value)
@@ -68,15 +75,6 @@ class Evaluations:
         if sure:
             self.sites[scope, path] = node
 
-    def _is_open(self, value: Value) -> bool:
-        """Whether what a call gave is not known: what is known to have a graph is judged by that."""
-        m = self.machine
-        held = held_tensors(m, value)
-        if held:
-            return all(state.requires_grad == MAYBE for _, state in held)
-        kinds = {type(m.cells.get(getattr(atom, "address", -1), atom)) for atom in m.alternatives(value)}
-        return kinds <= {Opaque, Unknown}
-
     def _run(self, node: ast.Call, path: str) -> None:
         frames = self.machine.frames
         under = self._under(len(frames) - 1, path)
@@ -85,14 +83,21 @@ class Evaluations:
         index, evidence = under
         inner = frames[index:]
         function = inner[0].node
-        looped = any(loop.node is not None for frame in inner for loop in frame.loops)
-        if not looped or not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        subject = (inner[0].owner, path)
+        if not self.machine.mode & GRAD:
+            self.guarded.add(subject)
+        if self.machine.mode != GRAD or not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
             return
         if any(_asks(frame) for frame in inner) or any(is_decorated(frame.node) for frame in frames):
             return
         site = node if len(inner) == 1 else self.machine.calls[index]
-        if isinstance(site, ast.Call) and site not in self.found:
-            self.found[site] = Evaluated(site, self.machine.where()[:index], evidence, function)
+        if not isinstance(site, ast.Call) or site in self.found:
+            return
+        found = Evaluated(site, self.machine.where()[:index], evidence, function)
+        if any(loop.node is not None for frame in inner for loop in frame.loops):
+            self.found[site] = found
+        elif inner[0].owner and len(inner) == 1:
+            self.once.append((found, subject))
 
     def _under(self, index: int, path: str) -> tuple[int, ast.AST] | None:
         """The frame in which something was put into eval mode, and where: here, or by a caller who handed it over."""
@@ -107,6 +112,15 @@ class Evaluations:
         if outer is None and path.startswith("self.") and frame.receiver is not None:
             outer = path if self.machine.frames[index - 1].receiver == frame.receiver else None
         return None if outer is None else self._under(index - 1, outer)
+
+
+def is_open(m: Machine, value: Value) -> bool:
+    """Whether what a call gave is not known: what is known to have a graph is judged by that."""
+    held = held_tensors(m, value)
+    if held:
+        return all(state.requires_grad == MAYBE for _, state in held)
+    kinds = {type(m.cells.get(getattr(atom, "address", -1), atom)) for atom in m.alternatives(value)}
+    return kinds <= {Opaque, Unknown}
 
 
 def path_of(node: ast.expr) -> str | None:
@@ -157,7 +171,16 @@ def in_unknown_context(site: ast.AST, function: ast.AST, parents: Parents) -> bo
                 if (
                     not words.lower()
                     .rpartition(".")[2]
-                    .endswith(("autocast", "tqdm", "open", "progress", "enable_grad"))
+                    .endswith(
+                        (
+                            "autocast",
+                            "tqdm",
+                            "open",
+                            "progress",
+                            "enable_grad",
+                            "compute_loss_context_manager",
+                        )
+                    )
                 ):
                     return True
         node = parents.get(node)

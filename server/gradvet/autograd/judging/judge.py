@@ -28,6 +28,7 @@ from gradvet.autograd.judging.registration import Registration
 from gradvet.autograd.judging.returned import left_with_graph
 from gradvet.autograd.judging.snapshots import SnapshotNotes
 from gradvet.autograd.judging.targets import Targets
+from gradvet.autograd.judging.thrown_away import ThrownAway
 from gradvet.autograd.judging.walks import Walks
 from gradvet.autograd.library import unrecorded
 from gradvet.autograd.library.evidence import remember
@@ -198,6 +199,8 @@ class Judge:
     evaluations: Evaluations = field(init=False)
     recurrences: Recurrences = field(init=False)
 
+    thrown_away: ThrownAway = field(init=False)
+
     def __post_init__(self) -> None:
         """The notes of one topic each lie in a part of their own."""
         self.flags = FlagNotes(self.machine)
@@ -219,6 +222,8 @@ class Judge:
         self.numbers = NumberAttributes(self.machine)
         self.evaluations = Evaluations(self.machine)
         self.recurrences = Recurrences(self.machine)
+
+        self.thrown_away = ThrownAway(self.machine)
 
     def conclude_topics(self, module: Module) -> None:
         """The notes that lie in parts of their own become events."""
@@ -258,6 +263,7 @@ class Judge:
             or self.data
             or self.losses_of
             or self.evaluations.found
+            or self.evaluations.once
             or self.dead
             or self.constant_roots
             or self.cut_notes.roots

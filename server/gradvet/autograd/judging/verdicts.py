@@ -31,6 +31,8 @@ def conclude(m: Machine, judge: Judge, module: Module) -> None:
     Adversaries(m, judge.flow, judge.protocol).conclude()
     reference_models(m, judge)
     _conclude(m, judge, module)
+    if judge.thrown_away.runs:
+        judge.thrown_away.conclude(module.parents)
     unrecorded_forwards(m, module.parents)
     unused_terms(m, module.tree)
     reads = {read.node for read in judge.data.values()}
@@ -45,7 +47,11 @@ def _conclude(m: Machine, judge: Judge, module: Module) -> None:
         return
     parents = module.parents
     # What a run that was cut short has not seen may have used a graph, or reached a leaf, after all.
-    unused = set() if m.cut_short else _unused(m, judge, parents)
+    if m.cut_short:
+        unused = set[int]()
+        _evaluated_in_open_code(m, judge, parents, set())  # that rests on what was seen alone
+    else:
+        unused = _unused(m, judge, parents)
     _retained(m, judge, parents, unused)
     _data(m, judge, parents)
     _aliases(m, judge, parents)
@@ -274,7 +280,7 @@ def _perhaps_without_grad(site: ast.AST, function: ast.AST | None, parents: Pare
 
 def _evaluated_in_open_code(m: Machine, judge: Judge, parents: Parents, told: set[ast.AST | None]) -> None:
     """Emit what evaluates models that are not known, one for each function."""
-    for found in judge.evaluations.found.values():
+    for found in judge.evaluations.conclude():
         function = found.function
         if function in told or in_unknown_context(found.site, function, parents):
             continue
@@ -370,6 +376,8 @@ def _data(m: Machine, judge: Judge, parents: Parents) -> None:
     }
     for read in judge.data.values():
         node = read.node
+        if isinstance(node, ast.Call):
+            continue  # torch's own `vector_to_parameters()`
         if read.kind == "read" and statement_of(node, parents) in writing:
             continue  # the write in the same statement is what there is to say
         written = read.kind != "read"

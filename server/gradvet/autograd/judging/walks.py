@@ -19,6 +19,7 @@ from gradvet.autograd.graph import changed_key, held_tensors, node_key, reachabl
 from gradvet.autograd.judging.retains import RetainNotes
 from gradvet.autograd.knowledge.lookup import load
 from gradvet.autograd.library.operations import ALONE, saving
+from gradvet.autograd.library.optimizers import extends_one
 from gradvet.autograd.library.tensors import in_forward
 from gradvet.autograd.machine import Loop, Machine
 from gradvet.autograd.memory.domain import GRAD, MAYBE, NO, YES, Node, Tensor
@@ -203,8 +204,15 @@ class Walks:
             m.emit(ViewChanged(site, m.where(), state, target, how))
 
     def _records(self) -> bool:
-        """Whether a function with callers elsewhere is surely meant to record: it is a forward, or runs a backward."""
+        """Whether a function with callers elsewhere surely records: it is a forward, runs a backward, or is a step.
+
+        Whoever calls `step()` of an optimizer leaves grad mode on.
+        """
         m = self.machine
+        outer = m.frames[1] if len(m.frames) > 1 else m.frames[0]
+        owner = m.classes.get(outer.owner)
+        if owner is not None and getattr(outer.node, "name", "") == "step" and extends_one(owner):
+            return True
         return in_forward(m) or any("backward" in frame.info.attributes for frame in m.frames[1:])
 
     # -- what is carried from iteration to iteration

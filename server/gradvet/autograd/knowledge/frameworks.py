@@ -38,6 +38,10 @@ TRAINER = Convention(("Trainer", "Seq2SeqTrainer"), ("compute_loss",))
 """The docs of transformers, "Trainer": `training_step` runs backward from the loss that `compute_loss` gives."""
 
 
+METRIC = Convention(("Metric",), (), ("update",))
+"""torchmetrics.Metric wraps `update` in `set_grad_enabled(False)` (torchmetrics/metric.py, `_wrap_update`)."""
+
+
 def convention_of(base: str) -> Convention | None:
     """What is known of the subclasses of a class, by its qualified name."""
     package, _, short = base.rpartition(".")
@@ -45,4 +49,6 @@ def convention_of(base: str) -> Convention | None:
         return LIGHTNING
     if package.partition(".")[0] == "transformers" and short in TRAINER.bases:
         return TRAINER
+    if package.partition(".")[0] == "torchmetrics" and short in METRIC.bases:
+        return METRIC
     return None

@@ -538,12 +538,12 @@ def opaque_forward(m: Machine, ref: Ref, trains: list[Operand], call: Call) -> V
     truth = NO
     for operand in through:
         truth = YES if YES in (operand.state.requires_grad, truth) else truth | operand.state.requires_grad
-    unknown = tuple(value for value in call.all_values() if _is_unknown(m, value))
+    unknown = any(_is_unknown(m, value) for value in call.all_values())
     if truth == NO and (unknown or not trains or _holds_unknown(m, ref)):
         truth = MAYBE  # what is not seen of the module may train
     address = m.address(site, "module result")
     func = site.func if isinstance(site, ast.Call) else site
-    given = Inputs({}, tuple(operands), unknown)
+    given = Inputs({}, tuple(operands), ())
     state = computed(
         m,
         site,
@@ -783,6 +783,8 @@ def _listed(m: Machine, receiver: Value, name: str, call: Call) -> Value:
     pairs = found.parameters if name.endswith("parameters") else found.modules
     if name.endswith("children"):
         pairs = tuple(p for p in pairs if p[0] and "." not in p[0])
+    if not pairs and name.endswith("parameters") and (inherited := _of_subclass(m, receiver)) is not None:
+        pairs = (("parameters", inherited),)
     if not pairs and found.complete and _is_whole(m, receiver):
         return m.new(call.node, Sequence("members", ()), name)
     if not pairs and name.endswith("children"):
@@ -797,6 +799,18 @@ def _listed(m: Machine, receiver: Value, name: str, call: Call) -> Value:
     if m.judge is not None:
         m.judge.protocol.generator(made)
     return made
+
+
+def _of_subclass(m: Machine, receiver: Value) -> Ref | None:
+    """What stands for the parameters of a module of which the class has none: those that a subclass gives it."""
+    content = m.cells.get(getattr(receiver, "address", -1))
+    if type(content) is not Instance or not m.alone or m.frames[-1].receiver != receiver:
+        return None
+    assumes = frozenset({f"a subclass of `{m.classes[content.owner].node.name}` has parameters that train"})
+    origin = Origin(m.classes[content.owner].node, "parameters of a subclass")
+    part = m.place_part(receiver.address, "#parameters", None)
+    m.store.set(part.address, parameter_state(part.address, origin, assumes))
+    return part
 
 
 def _is_whole(m: Machine, receiver: Value) -> bool:

@@ -15,6 +15,7 @@ from gradvet.autograd.memory.values import (
     Dict,
     Each,
     Number,
+    Opaque,
     Optimizer,
     Ref,
     Sequence,
@@ -56,8 +57,18 @@ def init_base(m: Machine, receiver: Ref, owner: int, call: Call) -> None:
         return
     defaults = call.argument(1, "defaults")
     content = m.cells.get(getattr(defaults, "address", -1))
+    if type(given) is Unknown or type(m.cells.get(getattr(given, "address", -1))) is Opaque:
+        given = m.new(call.node, Sequence("list", None, _any_parameter(m, call), nonempty=True), "given")
     _set_up(m, receiver, given, content if type(content) is Dict else Dict(), Dict(), call)
     m.write_cell(receiver, "defaults", defaults if defaults is not None else Unknown("settings"))
+
+
+def _any_parameter(m: Machine, call: Call) -> Ref:
+    """What stands for the parameters of an optimizer, of which nothing is known: a leaf that requires grad."""
+    made = m.new(call.node, Tensor(), "parameter")
+    assumes = frozenset({"an optimizer is given parameters that train"})
+    m.store.set(made.address, layers.parameter_state(made.address, Origin(call.node, "a parameter"), assumes))
+    return made
 
 
 def extends_one(info: ClassInfo) -> bool:

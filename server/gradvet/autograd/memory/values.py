@@ -26,6 +26,7 @@ MOST_OBJECTS = 64  # of a value that is one of many objects: an element of a lis
 MOST_WORDS = 4
 MOST_JOINED = 100
 MOST_KEYS = 250
+MOST_NESTED = 4  # tuples in one another, where one may be any of several
 
 
 class Ref(NamedTuple):
@@ -368,6 +369,7 @@ def _merge_numbers(a: Value, b: Value) -> Value | None:
 
 
 TOO_MANY = Unknown("too many possibilities")
+NESTED_TOO_DEEP = Unknown("it lies in too many tuples")
 
 
 def join(a: Value, b: Value) -> Value:
@@ -405,12 +407,11 @@ def join(a: Value, b: Value) -> Value:
         if kind is Tuple:
             for at, other in enumerate(out):
                 if type(other) is Tuple and len(other.items) == len(atom.items):
-                    out[at] = Tuple(
-                        tuple(join(x, y) for x, y in zip(other.items, atom.items, strict=False)), other.fields
-                    )
+                    items = tuple(join(x, y) for x, y in zip(other.items, atom.items, strict=False))
+                    out[at] = _shallow(Tuple(items, other.fields))
                     break
             else:
-                out.append(atom)
+                out.append(_shallow(atom))
             continue
         out.append(atom)
     if not changed:
@@ -419,6 +420,21 @@ def join(a: Value, b: Value) -> Value:
         return TOO_MANY
     joined = out[0] if len(out) == 1 else Union(tuple(out))
     return a if joined == a else joined
+
+
+def _shallow(value: Tuple) -> Tuple:
+    """The same; of tuples in tuples that may have become so in a loop, without end, no more than some are kept apart."""
+    if not any(_is_deeper(item, MOST_NESTED) for item in value.items):
+        return value
+    return Tuple((NESTED_TOO_DEEP,) * len(value.items), value.fields)
+
+
+def _is_deeper(value: Value, most: int) -> bool:
+    """Whether a value may be a tuple in which there are tuples in tuples, more than so many."""
+    return any(
+        type(atom) is Tuple and (most == 0 or any(_is_deeper(item, most - 1) for item in atom.items))
+        for atom in atoms(value)
+    )
 
 
 def join_all(values: list[Value]) -> Value | None:

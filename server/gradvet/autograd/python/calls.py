@@ -16,7 +16,6 @@ from gradvet.autograd.machine import (
     MOST_RUNS_OF_ONE_FUNCTION,
     Frame,
     Machine,
-    OutOfSteps,
 )
 from gradvet.autograd.memory.domain import GRAD, NO_GRAD, Tensor
 from gradvet.autograd.memory.store import Delta
@@ -254,7 +253,9 @@ def call_function(
         return unknown_call(m, call, f"the result of `{name}`, which is not followed any more")
     if runs >= MOST_RUNS_OF_ONE_FUNCTION:
         m.limit(f"`{name}` was run {runs} times; what comes after that is not followed")
-        raise OutOfSteps
+        m.cut_short = True
+        m.unseen(node)
+        return unknown_call(m, call, f"the result of `{name}`, which was run too often")
     if len(m.frames) > MOST_CALLS_DEEP or (runs > 1 and _recursion(m, node, call)):
         m.cut_short = True
         m.unseen(node)
@@ -359,7 +360,7 @@ def _tells_nothing(m: Machine, function: Function, call: Call) -> bool:
                 return False
     ran = m.blind_runs.get(key, 0)
     m.blind_runs[key] = ran + 1
-    steps = not m.info(function.node).attributes.isdisjoint(("zero_grad", "step"))
+    steps = not m.info(function.node).attributes.isdisjoint(("zero_grad", "step", "backward"))
     return ran >= (MOST_BLIND_STEPS if steps else MOST_BLIND_RUNS)
 
 

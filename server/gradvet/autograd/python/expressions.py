@@ -124,6 +124,7 @@ def _call(m: Machine, node: ast.Call) -> Value:
     value = call_value(m, function, Call(node, tuple(args), keywords, star, stars))
     if m.judge is not None:
         m.judge.evaluations.called(node, value)
+        m.judge.thrown_away.called(node, value)
     return value
 
 

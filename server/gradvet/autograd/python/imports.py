@@ -44,6 +44,9 @@ MOST_CHARACTERS = 2_000_000
 MOST_CALLS = 600
 MOST_CALLS_OF_A_PART = 100
 MOST_CALLS_OF_A_BODY = 60
+MOST_DIRECT_CALLS = 150
+"""How many calls that the analysed module makes itself are followed although those before have taken all there were."""
+MOST_CALLS_OF_A_DIRECT_ONE = 5
 MOST_STEPS_OF_IMPORTS = 12_000
 MOST_IMPORTS_DEEP = 20
 MOST_PARSED = 160
@@ -127,6 +130,7 @@ class Imports:
         self._calls = 0
         self._until = MOST_CALLS
         self._last = 0
+        self._direct = 0
         self._followed: set[int] = set()
 
     @property
@@ -155,6 +159,8 @@ class Imports:
         if globals_of(m, function.scope) == m.global_scope:
             return True
         context = m.context(place)
+        if self._calls >= self._until and context not in self._followed and self._is_direct(place):
+            self._until = self._calls + MOST_CALLS_OF_A_DIRECT_ONE
         if context not in self._followed and self._calls < self._until:
             self._followed.add(context)
             self._calls += 1
@@ -162,6 +168,12 @@ class Imports:
             return True
         m.limit("not all calls of functions of other modules were followed: there are too many")
         return False
+
+    def _is_direct(self, place: ast.AST) -> bool:
+        """Whether it is the analysed module that calls, and has not done so too often."""
+        direct = self._direct < MOST_DIRECT_CALLS and self.holds(place)
+        self._direct += direct
+        return direct
 
     # -- what names are bound to
 

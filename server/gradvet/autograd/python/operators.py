@@ -184,17 +184,29 @@ _REFLECTED: dict[type[ast.AST], str] = {
 def _each_pair(m: Machine, node: ast.AST, op: ast.operator, left: Value, right: Value) -> Value:
     """Operands that may be of several kinds: every sensible pair, joined. None takes no part: it would raise."""
     found = []
-    lefts = [a for a in _groups(m, left) if a != const(None)]
-    rights = [a for a in _groups(m, right) if a != const(None)]
-    number = 0
-    for a in lefts:
-        for b in rights:
-            if type(a) is Union and type(b) is Union and m.tensor(a) is None and m.tensor(b) is None:
+    pairs = [pair for a in _operands(m, left) for b in _operands(m, right) for pair in _pairs(m, a, b)]
+    for number, (a, b) in enumerate(pairs):
+        with m.numbered(node, number):
+            if _are_opaque(m, a) or _are_opaque(m, b):
+                found.append(m.unknown(node, ON_UNKNOWN, (a, b), "binary"))
+            elif type(a) is Union and type(b) is Union and m.tensor(a) is None and m.tensor(b) is None:
                 return Unknown("an operator on something unknown")
-            with m.numbered(node, number):
+            else:
                 found.append(binary(m, node, op, a, b))
-            number += 1
     return join_all(found) if found else Unknown("an operator on None")
+
+
+def _pairs(m: Machine, a: Value, b: Value) -> list[tuple[Value, Value]]:
+    """Two operands, of which one may be any of several unknown things: with such a one or a number they give one."""
+    one, other = _are_opaque(m, a), _are_opaque(m, b)
+    if all(_are_opaque(m, side) or _is_opaque(m, side) or type(side) in (Const, Number) for side in (a, b)):
+        return [(a, b)]
+    return [(x, y) for x in (atoms(a) if one else (a,)) for y in (atoms(b) if other else (b,))]
+
+
+def _are_opaque(m: Machine, value: Value) -> bool:
+    """Whether a value is one of several things of which nothing is known."""
+    return type(value) is Union and all(type(a) is Ref and _is_opaque(m, a) for a in value.atoms)
 
 
 def _groups(m: Machine, value: Value) -> list[Value]:
@@ -203,6 +215,14 @@ def _groups(m: Machine, value: Value) -> list[Value]:
     others: list[Value] = [a for a in atoms(value) if m.tensor(a) is None]
     together = join_all(tensors)
     return others if together is None else [*others, together]
+
+
+def _operands(m: Machine, value: Value) -> list[Value]:
+    """The same, with all of which nothing is known as one. None takes no part in arithmetic: it would raise."""
+    groups = [group for group in _groups(m, value) if group != const(None)]
+    opaque = [a for a in groups if type(a) is Ref and _is_opaque(m, a)]
+    together = join_all(opaque)
+    return groups if together is None else [*(a for a in groups if a not in opaque), together]
 
 
 def _constants(kind: type, left: Const, right: Const) -> Value:
