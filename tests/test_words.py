@@ -95,6 +95,9 @@ SELDOM = {
     ),
     "rules, in the rarer of their cases": (
         "grad mode is on where it is called",
+        "it is, or belongs to, a model",
+        "a subclass of `Net` has parameters that train",
+        "an optimizer is given parameters that train",
         "this term is a constant in the loss and adds no gradient through them",
         "this term is a constant in the loss and adds no gradient through what is drawn",
         "the gradient stops here",
@@ -139,6 +142,8 @@ SELDOM = {
     "reasons": (
         "weight_v",
         "what `f(x)` gives",
+        "parameters of a subclass",
+        "a parameter",
         "a part of `pair`",
         "state of the optimizer",
         "parameters that train",
