@@ -69,6 +69,7 @@ SELDOM = {
     "more than one names": ("no gradient reaches `a`, `b`, `c`, `d`, ...",),
     "rules, where an expression has no name of its own": (
         "its root was computed under the `no_grad()` that covers this backward: there is no graph, and torch raises",
+        "the tensor has more than one element, and `backward()` without a gradient raises",
         "a tensor was computed: backward passes its gradient on and does not keep it, so `.grad` is None",
         "the detached tensor shares storage with its source: this edit changes its source too",
         "the value is a computed tensor that requires grad: autograd does not cross processes, and torch refuses to send it",
