@@ -69,6 +69,7 @@ SELDOM = {
     "more than one names": ("no gradient reaches `a`, `b`, `c`, `d`, ...",),
     "rules, where an expression has no name of its own": (
         "its root was computed under the `no_grad()` that covers this backward: there is no graph, and torch raises",
+        "the tensor has more than one element, and `backward()` without a gradient raises",
         "a tensor was computed: backward passes its gradient on and does not keep it, so `.grad` is None",
         "the detached tensor shares storage with its source: this edit changes its source too",
         "the value is a computed tensor that requires grad: autograd does not cross processes, and torch refuses to send it",
@@ -95,6 +96,9 @@ SELDOM = {
     ),
     "rules, in the rarer of their cases": (
         "grad mode is on where it is called",
+        "it is, or belongs to, a model",
+        "a subclass of `Net` has parameters that train",
+        "an optimizer is given parameters that train",
         "this term is a constant in the loss and adds no gradient through them",
         "this term is a constant in the loss and adds no gradient through what is drawn",
         "the gradient stops here",
@@ -139,6 +143,8 @@ SELDOM = {
     "reasons": (
         "weight_v",
         "what `f(x)` gives",
+        "parameters of a subclass",
+        "a parameter",
         "a part of `pair`",
         "state of the optimizer",
         "parameters that train",
@@ -255,7 +261,7 @@ def test_no_entry_stands_twice() -> None:
         ),
         (
             "*shares storage with* `a` ([line 3](file:///w/a.py#L3)), `b` (line 2 of cell 1)",
-            "*共享存储* `a`（[第 3 行](file:///w/a.py#L3)）、`b`（单元格 1 第 2 行）",
+            "*共享存储的还有* `a`（[第 3 行](file:///w/a.py#L3)）、`b`（单元格 1 第 2 行）",
         ),
         ("parameters of `Net`", "`Net` 的参数"),
         ("`x` line 3 of models/net.py", "`x` models/net.py 第 3 行"),

@@ -134,7 +134,7 @@ await scenario("person", {}, async ({ page, hands, open, change, elsewhere }, sa
   said("fix all in file");
 
   await hands.command("Gradvet: Check the Workspace");
-  await hands.toast("Gradvet's findings in the workspace: 1 (files: 1)").waitFor();
+  await hands.toast("Gradvet's findings in the workspace: 2 (files: 2)").waitFor();
   await hands.shot("workspace");
   await hands.command("Notifications: Clear All Notifications");
   said("the workspace is checked, and what was found is counted");
