@@ -17,6 +17,14 @@ class ScalarConverted(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class BatchRead(Event):
+    """Inside `vmap` Python asks a tensor that stands for a batch for its value; `how` is number, slice or choice."""
+
+    tensor: Tensor
+    how: str
+
+
+@dataclass(frozen=True, slots=True)
 class GradTensorSerialised(Event):
     """A computed tensor that requires grad is copied deeply, or crosses to another process.
 

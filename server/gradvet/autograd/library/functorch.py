@@ -2,10 +2,11 @@
 
 from collections.abc import Callable
 from collections.abc import Sequence as Sequence_
+from functools import partial
 from typing import NamedTuple
 
 from gradvet.autograd.graph import held_tensors, node_key, reachable
-from gradvet.autograd.library import layers
+from gradvet.autograd.library import batches, layers
 from gradvet.autograd.library.derivatives import Derivation
 from gradvet.autograd.library.externals import handles
 from gradvet.autograd.library.kept import Inputs
@@ -79,10 +80,11 @@ def _derivative(m: Machine, name: str, call: Call) -> Value:
     forward = {"jacfwd": NO, "hessian": MAYBE}.get(short, YES)
     there = _leaves_now(m)
     inner = [
-        _mapped(m, arg, call, f"inner {at}", lambda s: _inner(s, forward) if at in asked else _constant(s))  # noqa: B023
+        _mapped(m, arg, call, f"inner {at}", partial(_handed_in, m, forward if at in asked else None))
         for at, arg in enumerate(args)
     ]
-    keywords = {word: _mapped(m, v, call, f"inner {word}", _constant) for word, v in call.keywords.items()}
+    constant = partial(_handed_in, m, None)
+    keywords = {word: _mapped(m, v, call, f"inner {word}", constant) for word, v in call.keywords.items()}
     before, around = m.mode, m.deriving
     notes = m.deriving = Derivation(there) if short in ("grad", "grad_and_value", "jacrev") else None
     m.store.set(MODE, GRAD)
@@ -137,9 +139,10 @@ def _inner(state: Tensor, asks: int) -> Tensor:
     )
 
 
-def _constant(state: Tensor) -> Tensor:
-    """What a transform makes of an argument for which no derivative is taken."""
-    return Tensor(dtype=state.dtype, origin=state.origin)
+def _handed_in(m: Machine, asks: int | None, state: Tensor) -> Tensor:
+    """What a transform hands in; an argument for which no derivative is taken does not ask. A row stays one."""
+    made = Tensor(dtype=state.dtype, origin=state.origin) if asks is None else _inner(state, asks)
+    return made._replace(cuts=batches.rows(m, state))
 
 
 def _mapped(m: Machine, value: Value, call: Call, tag: str, change: Callable[[Tensor], Tensor]) -> Value:
@@ -277,10 +280,11 @@ def _vmap(m: Machine, name: str, call: Call) -> Value:
     function, options, *args = call.args
     dims = _options(options).get("in_dims", const(0))
     per = dims.items if type(dims) is Tuple else (dims,) * len(args)
+    row = frozenset({m.cut(batches.ROW, "vmap()", call.node, NOTHING, NOTHING)})
     inner = [
         arg
         if at < len(per) and per[at] == NONE
-        else _mapped(m, arg, call, f"row {at}", lambda s: Tensor(dtype=s.dtype, origin=s.origin))
+        else _mapped(m, arg, call, f"row {at}", lambda s: Tensor(dtype=s.dtype, origin=s.origin, cuts=row))
         for at, arg in enumerate(args)
     ]
     m.batched += 1

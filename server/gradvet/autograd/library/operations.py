@@ -19,7 +19,7 @@ from gradvet.autograd.graph import (
 )
 from gradvet.autograd.knowledge.lookup import Op, Output
 from gradvet.autograd.knowledge.ops import joined
-from gradvet.autograd.library import forgotten, unrecorded
+from gradvet.autograd.library import batches, forgotten, unrecorded
 from gradvet.autograd.library.kept import Inputs, Operand, Places, saved_by
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import (
@@ -338,6 +338,7 @@ def scalar_cuts(m: Machine, site: ast.AST, words: str, operands: tuple[Operand, 
     """The cuts that a Python number made from tensors carries."""
     cuts = NOTHING
     for operand in operands:
+        batches.read(m, site, operand.state, "number")
         cuts |= operand.state.cuts
         if operand.state.requires_grad & YES:
             cuts |= {

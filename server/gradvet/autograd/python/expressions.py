@@ -4,7 +4,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from gradvet.autograd.library import escapes, forgotten
+from gradvet.autograd.library import batches, escapes, forgotten
 from gradvet.autograd.machine import EVALUATE, MODE, Loop, Machine
 from gradvet.autograd.memory.domain import MAYBE, NO, YES
 from gradvet.autograd.memory.scopes import comprehended
@@ -81,7 +81,9 @@ def _subscript(m: Machine, node: ast.Subscript) -> Value:
 def _slice(m: Machine, node: ast.Slice) -> Value:
     for part in (node.lower, node.upper, node.step):
         if part is not None:
-            m.eval(part)
+            bound = m.tensor(m.eval(part))
+            if bound is not None:
+                batches.read(m, node, bound, "slice")
     return Slice()
 
 
@@ -181,6 +183,7 @@ def _only(m: Machine, value: Value, *, truth_is: bool) -> Value:
 @evaluates(ast.IfExp)
 def _ifexp(m: Machine, node: ast.IfExp) -> Value:
     test = m.eval(node.test)
+    batches.decides(m, node.test, test)
     known = truth(m, test)
     ways: list[Callable[[], tuple[bool, Value]]] = []
     for outcome, branch in ((True, node.body), (False, node.orelse)):

@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Callable
 
+from gradvet.autograd.library import batches
 from gradvet.autograd.machine import MOST_PASSES, Loop, Machine
 from gradvet.autograd.memory.domain import MAYBE, NO, YES, Tensor
 from gradvet.autograd.memory.store import Delta
@@ -190,6 +191,7 @@ def _leave(m: Machine, node: ast.For | ast.While, base: int, exits: list[Delta],
 def run_while(m: Machine, node: ast.While) -> bool:
     """Run a `while` loop; whether its end is reached."""
     test = m.eval(node.test)
+    batches.decides(m, node.test, test)
     first = truth(m, test)
     if first == NO:
         return m.block(node.orelse) if node.orelse else True

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gradvet.autograd.events import ModeStatement
-from gradvet.autograd.library import flags, forgotten, leaves
+from gradvet.autograd.library import batches, flags, forgotten, leaves
 from gradvet.autograd.machine import EXECUTE, Machine
 from gradvet.autograd.memory.domain import NO, YES
 from gradvet.autograd.memory.store import Delta, Seen
@@ -94,7 +94,9 @@ def _aug_assign(m: Machine, node: ast.AugAssign) -> bool:
 
 @executes(ast.If)
 def _if(m: Machine, node: ast.If) -> bool:
-    known = truth(m, m.eval(node.test))
+    test = m.eval(node.test)
+    batches.decides(m, node.test, test)
+    known = truth(m, test)
     ways: list[Callable[[], tuple[bool, Value]]] = []
     for outcome, body in ((True, node.body), (False, node.orelse)):
         if known == (NO if outcome else YES):
@@ -210,8 +212,9 @@ def _after_finally(m: Machine, node: ast.Try, delta: Delta, base: int) -> Delta 
 
 @executes(ast.Assert)
 def _assert(m: Machine, node: ast.Assert) -> bool:
-    known = truth(m, m.eval(node.test))
-    return known != NO and narrow(m, node.test, True)
+    test = m.eval(node.test)
+    batches.decides(m, node.test, test)
+    return truth(m, test) != NO and narrow(m, node.test, True)
 
 
 @executes(ast.Delete)
