@@ -142,7 +142,9 @@ class NumpyNotes:
         if any(loop in self.machine.loops and loop.number != number for loop, number in edit.loops):
             return
         if (type(content) is Array) is (edit.edited == "array"):
-            edit.used |= edit.of_parameter and not _contains(edit.site, node)
+            alias = content.alias if isinstance(content, (Tensor, Array)) else None
+            own = alias is not None and alias.node is edit.made
+            edit.used |= edit.of_parameter and own and not _contains(edit.site, node)
             return
         if edit.alias is None:  # the first side was edited; what is made of it afterwards has the new values
             if address in edit.others or (address & 1 and address - 1 in edit.others):
@@ -159,7 +161,8 @@ class NumpyNotes:
             if edit.made is None or edit.site is edit.made:
                 continue
             edit.reads = [node for node in edit.reads if not _describes(node, parents)]
-            seen = bool(edit.reads or edit.kept or edit.used)
+            # Where nobody uses the array of a parameter after its edit, the parameter is what was to be edited.
+            seen = edit.used if edit.of_parameter else bool(edit.reads or edit.kept)
             if edit.saved or (seen and not _is_meant(edit, edit.made, parents)):
                 first = told.get(edit.made)
                 if first is None or (edit.saved and not first.saved):
