@@ -43,7 +43,7 @@ class FreezeNotes:
         elif (
             before is not None
             and (before.work, before.outermost) == (self.work, outermost)
-            and _is_plain(site)
+            and _is_plain(site, self.machine.where())
         ):
             self.undone.setdefault((before.site, site), set()).add(leaf)
             self.calls[site] = self.machine.where()
@@ -55,13 +55,27 @@ class FreezeNotes:
                 self.machine.emit(FreezeUndone(thaw, self.calls[thaw], freeze))
 
 
-def _is_plain(site: ast.AST) -> bool:
-    """Whether a place says itself that parameters are to train: `= True`, `requires_grad_()`; others restore a flag."""
+def _is_plain(site: ast.AST, calls: Calls) -> bool:
+    """Whether it is said here that parameters are to train: `= True`, `set_trainable(True)`; others restore a flag."""
     match site:
         case ast.Assign(value=ast.Constant(value=True)):
             return True
-        case ast.Call(args=[] | [ast.Constant(value=True)], keywords=[]):
+        case ast.Assign(value=ast.Name()) if calls:
+            return _says_true(calls[-1])
+        case ast.Call(args=[], keywords=[]):
             return True
-        case ast.Call(args=[], keywords=[ast.keyword(value=ast.Constant(value=True))]):
+        case ast.Call(args=[ast.Name()], keywords=[]) if calls:
+            return _says_true(calls[-1])
+        case ast.Call():
+            return _says_true(site)
+    return False
+
+
+def _says_true(call: ast.AST) -> bool:
+    """Whether a call is given `True` and no other constant, as its last argument."""
+    match call:
+        case ast.Call(args=[*_, ast.Constant(value=True)], keywords=[]):
+            return True
+        case ast.Call(keywords=[ast.keyword(value=ast.Constant(value=True))]):
             return True
     return False
