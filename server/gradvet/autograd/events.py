@@ -188,6 +188,14 @@ class KeepCut(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class InputUnreached(Event):
+    """`autograd.grad` is asked for the gradient of something that is in none of the graphs that it is given."""
+
+    asked: ast.expr | None
+    cuts: "tuple[Cut, ...]"
+
+
+@dataclass(frozen=True, slots=True)
 class NoBackward(Event):
     """An op that torch records and has no backward for, on the way of a backward (`loss`)."""
 

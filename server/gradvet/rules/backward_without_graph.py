@@ -1,8 +1,8 @@
 """`backward()` is called on something that holds no graph."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from gradvet.autograd.events import Backward
+from gradvet.autograd.events import Backward, Cut, InputUnreached
 from gradvet.autograd.memory.domain import NO
 from gradvet.finding import Finding, Note, Severity, called_from, code, weakened, why
 from gradvet.rules import rule
@@ -22,17 +22,19 @@ _STOPPED = {
 }
 
 
-@rule(Backward, family="cut", severity=Severity.ERROR)
-def check(event: Backward) -> Iterator[Finding]:
-    """Report a backward whose root must not require grad."""
+@rule(Backward, InputUnreached, family="cut", severity=Severity.ERROR)
+def check(event: Backward | InputUnreached) -> Iterator[Finding]:
+    """Report a backward whose root must not require grad, and one to something that is not in the graph."""
+    if isinstance(event, InputUnreached):
+        asked = code(event.asked) if event.asked is not None else "what is asked for"
+        message = f"{asked} is not in the graph, so `autograd.grad()` raises: nothing was computed from it on this way"
+        yield Finding(event.node, message, (*_cuts(event.cuts)[:4], *called_from(event.calls)))
+        return
     if event.root.requires_grad != NO or any(cut.kind == "rebound" for cut in event.cuts):
         return  # where a leaf has lost its name, that is told
     root = event.source
     name = code(root) if root is not None else "this tensor"
-    notes = [
-        Note("cut", _STOPPED.get(cut.kind, "the gradient stops here").format(name=f"`{cut.name}`"), cut.node)
-        for cut in event.cuts
-    ]
+    notes = _cuts(event.cuts)
     if not notes:
         notes = list(why("why", event.root))
     yield Finding(
@@ -42,3 +44,10 @@ def check(event: Backward) -> Iterator[Finding]:
         (),
         weakened(Severity.ERROR, event.root),
     )
+
+
+def _cuts(cuts: Iterable[Cut]) -> list[Note]:
+    return [
+        Note("cut", _STOPPED.get(cut.kind, "the gradient stops here").format(name=f"`{cut.name}`"), cut.node)
+        for cut in cuts
+    ]

@@ -160,10 +160,18 @@ class Flow:
             return
         sources = frozenset[int]()
         for operand in operands:
-            sources |= operand.leaves.union(*(self.machine.cuts[cut].leaves for cut in operand.cuts))
-        self.follows(leaves, sources, site)
-        if sources - leaves and not (whole and sources.isdisjoint(leaves)):
-            self.averages |= {leaf & ~1 for leaf in leaves} & self.followers.keys()
+            cuts = [self.machine.cuts[cut] for cut in operand.cuts]
+            if not any(cut.kind == "grad" for cut in cuts):  # else it is a step along a gradient
+                sources |= operand.leaves.union(*(cut.leaves for cut in cuts))
+        own = {leaf & ~1 for leaf in leaves}
+        others = frozenset(at for at in sources if at & ~1 not in own and self._is_parameter(at))
+        self.follows(leaves, others, site)
+        if others and (not whole or any(at & ~1 in own for at in sources)):
+            self.averages |= own & self.followers.keys()
+
+    def _is_parameter(self, address: int) -> bool:
+        state = self.machine.cells.get(address)
+        return type(state) is Tensor and bool(state.parameter & YES)
 
     def owns(self, optimizer: Optimizer) -> None:
         """An optimizer was made."""

@@ -3,6 +3,7 @@
 import ast
 from contextlib import nullcontext
 
+from gradvet.autograd.events import Cut, InputUnreached
 from gradvet.autograd.events_exit import LegacyVariable
 from gradvet.autograd.graph import (
     add_node,
@@ -216,6 +217,9 @@ def _autograd_grad(m: Machine, name: str, call: Call) -> Value:
         address = m.address(call.node, f"gradient {at}")
         target = items[at] if items is not None else inputs
         granted = _granted(m, call, states, target)
+        if _raises(m, call, states, outputs, target):
+            _tell_unreached(m, call, target, cuts)
+            granted = MAYBE  # what comes after is looked at as if the gradient were there
         if granted & YES:
             add_node(m, address, "grad()", call.node, states, before=nodes)
         elif leaves:
@@ -263,6 +267,30 @@ def _granted(m: Machine, call: Call, states: list[Tensor], target: Value) -> int
     # Where it is not known whether the output requires grad, parts of it are not known: there may be a graph in them.
     open_ended = states[0].requires_grad == MAYBE or (weights is not None and weights != NONE)
     return MAYBE if granted == NO and open_ended else granted
+
+
+def _raises(m: Machine, call: Call, states: list[Tensor], outputs: Value, target: Value) -> bool:
+    """Whether torch raises, since the gradient of something was asked for that is surely in none of the graphs."""
+    allowed = [call.argument(6, "allow_unused"), call.argument(8, "materialize_grads")]
+    if call.star is not None or call.stars is not None or any(a not in (None, NONE, FALSE) for a in allowed):
+        return False
+    asked = [state for _, state in m.tensors(target)]
+    if any(state.requires_grad == NO and not (state.assumes or state.loose) for state in asked):
+        return len(asked) == 1 and all(state.requires_grad == YES for state in states) and bool(states)
+    plain = [
+        state.requires_grad == YES and not state.assumes and not state.loose for state in (*states, *asked)
+    ]
+    return len(asked) == 1 and all(plain) and bool(states) and _reached(m, states, outputs, target) == NO
+
+
+def _tell_unreached(m: Machine, call: Call, target: Value, cuts: frozenset[int]) -> None:
+    own = {ref.address & ~1 for ref, _ in m.tensors(target)}
+    ways = [m.cuts[cut] for cut in sorted(cuts) if own & {leaf & ~1 for leaf in m.cuts[cut].leaves}]
+    node = call.node
+    source = node.args[1] if isinstance(node, ast.Call) and len(node.args) > 1 else None
+    if isinstance(source, (ast.Tuple, ast.List)):
+        source = source.elts[0] if len(source.elts) == 1 else None
+    m.emit(InputUnreached(node, m.where(), source, tuple(Cut(way.kind, way.name, way.node) for way in ways)))
 
 
 def _reached(m: Machine, states: list[Tensor], outputs: Value, target: Value) -> int:
