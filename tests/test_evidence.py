@@ -24,6 +24,25 @@ def show(model, x):
     plt.figure().savefig("out.png")
 
 show(nn.Conv2d(1, 1, 3), torch.rand(2, 1, 6, 6))
+
+
+    "a scaler that is handed over, and gradients that are clipped before they are unscaled": (
+        """
+def train(model, loader, opt, scaler, criterion):
+    for x, y in loader:
+        opt.zero_grad()
+        loss = criterion(model(x), y)
+        scaler.scale(loss).backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)  # clip-misplaced
+        scaler.step(opt)
+        scaler.update()
+"""
+    ),
+    "a method of a class whose parameters only its subclasses have": (
+        """
+class Base(nn.Module):
+    def vector(self):
+        return nn.utils.parameters_to_vector(self.parameters()).cpu().numpy()  # numpy-on-grad
 """
     ),
     "a loss is known by its backward, also where it was added up before": (
@@ -283,7 +302,92 @@ def fit(model, loader, opt, criterion):
     ),
 }
 
+HABITS = {
+    "what gives a loss is run for nothing where the loss is detached at once": (
+        """
+from transformers import Trainer
+
+class Own(Trainer):
+    def compute_loss(self, model, inputs, return_outputs=False):
+        return self.criterion(model(**inputs), inputs)
+
+    def prediction_step(self, model, inputs, prediction_loss_only, ignore_keys=None):
+        with self.compute_loss_context_manager():
+            loss = self.compute_loss(model, inputs)  # frozen-model-with-grad
+        loss = loss.mean().detach()
+        return loss, None, None
+"""
+    ),
+    "of the terms of a loss that are returned beside their sum, one keeps its graph": (
+        """
+class Net(nn.Module):
+    def loss(self, batch):
+        loss = self.criterion(self.predict(batch), batch)
+        return sum(loss.values()), {
+            "a": loss["a"],  # graph-retained
+            "b": loss["b"].detach(),
+            "c": loss["c"].detach(),
+        }
+"""
+    ),
+}
+
 SILENT = {
+    "gradients are unscaled, by whoever it is, before they are clipped": (
+        """
+def train(model, loader, opt, scaler, criterion, fp16):
+    for x, y in loader:
+        opt.zero_grad()
+        scaler.scale(criterion(model(x), y)).backward()
+        if fp16:
+            scaler.unscale_(opt)
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        scaler.step(opt)
+        scaler.update()
+
+def prepared(model, loader, opt, scaler, criterion, prepare):
+    for x, y in loader:
+        opt.zero_grad()
+        scaler.scale(criterion(model(x), y)).backward()
+        prepare(scaler, opt)
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        scaler.step(opt)
+        scaler.update()
+"""
+    ),
+    "what is detached for one use may be needed with its graph for another": (
+        """
+class Agent:
+    def update(self, x, opt):
+        self.model.train()
+        out = self.model(x)
+        seen = out.detach()
+        opt.zero_grad()
+        self.loss(out, seen).backward()
+        opt.step()
+
+    def tokens(self, x):
+        return self.tokenizer(x).detach()
+"""
+    ),
+    "a step under no_grad, and evaluation that others may differentiate": (
+        """
+class Plain(torch.optim.Optimizer):
+    def __init__(self, params, lr=0.1):
+        super().__init__(params, {"lr": lr})
+
+    @torch.no_grad()
+    def step(self, closure=None):
+        for group in self.param_groups:
+            for p in group["params"]:
+                p.add_(p.grad, alpha=-group["lr"])
+
+class Agent:
+    def values(self, obs):
+        self.model.eval()
+        return self.model(obs)["values"]
+"""
+    ),
     "what a callback has put into a list is not known": (
         """
 def explain(model, x):
@@ -447,18 +551,30 @@ def train(model, loader, opt, criterion):
 }
 
 
-def told(text: str) -> list[str]:
-    """Row and rule of all errors and warnings."""
+def told(text: str, *, infos: bool = False) -> list[str]:
+    """Row and rule of all errors and warnings, or of all infos."""
     analysis = analyze(Source("program.py", text), Config())
-    loud = [d for d in analysis.diagnostics if d.severity.value != "info"]
-    return sorted(f"{analysis.source.row_column(d.span.start)[0]} {d.rule.name}" for d in loud)
+    found = [d for d in analysis.diagnostics if (d.severity.value == "info") is infos]
+    return sorted(f"{analysis.source.row_column(d.span.start)[0]} {d.rule.name}" for d in found)
+
+
+def marked(text: str) -> list[str]:
+    """What stands behind the lines of a program, with their rows."""
+    rows = [(row, line) for row, line in enumerate(text.splitlines(), 1) if "  # " in line]
+    return [f"{row} {line.rpartition('  # ')[2]}" for row, line in rows]
 
 
 @pytest.mark.parametrize("sentence", TOLD)
 def test_evidence_is_followed(sentence: str) -> None:
     text = HEAD + TOLD[sentence]
-    marked = [(row, line) for row, line in enumerate(text.splitlines(), 1) if "  # " in line]
-    assert [f"{row} {line.rpartition('  # ')[2]}" for row, line in marked] == told(text)
+    assert marked(text) == told(text)
+
+
+@pytest.mark.parametrize("sentence", HABITS)
+def test_what_is_no_more_than_a_habit_is_an_info(sentence: str) -> None:
+    text = HEAD + HABITS[sentence]
+    assert marked(text) == told(text, infos=True)
+    assert [] == told(text)
 
 
 @pytest.mark.parametrize("sentence", SILENT)

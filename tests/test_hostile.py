@@ -5,6 +5,7 @@ import time
 import pytest
 
 from gradvet.analysis import analyze
+from gradvet.autograd.memory.values import Ref, Tuple, Value, join
 from gradvet.text import Source
 
 # Seconds of processor time: several times what the slowest takes on a machine with nothing else to do. What
@@ -153,3 +154,10 @@ def test_a_long_file_is_run_to_its_end() -> None:
     analysis = analyze(Source("long.py", _HEAD + text))
     assert () == analysis.facts.limits
     assert 10 == len(analysis.diagnostics)
+
+
+def test_tuples_in_tuples_that_may_be_any_of_several_do_not_grow_without_end() -> None:
+    value: Value = join(Ref(2), Tuple((Ref(2), Ref(2))))
+    for _ in range(60):
+        value = join(value, Tuple((value, value)))
+    assert value == join(value, Tuple((value, value)))

@@ -24,6 +24,8 @@ def check(event: Retained) -> Iterator[Finding]:
         message = (
             f"{kept} is returned with its graph, which a backward has used up, beside values that have none"
         )
+    elif event.how == "beside":
+        message = f"{kept} is returned with its graph, beside others of the same terms that are detached"
     elif event.how == "kept":
         message = f"`{event.holder}` keeps the graph of the last iteration alive: {kept} still carries it"
     elif event.how == "number":
@@ -44,7 +46,7 @@ def check(event: Retained) -> Iterator[Finding]:
         if freed
         else "no backward frees it: the activations stay as well"
     )
-    if event.how == "returned":
+    if event.how in ("returned", "beside"):
         fixes = tuple(_fixes(value, scalar=event.scalar)) if value is not None and event.fixable else ()
         notes = (*why("why", event.tensor), *called_from(event.calls))
         yield Finding(event.node, message, notes, fixes, Severity.INFO)

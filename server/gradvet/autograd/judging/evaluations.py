@@ -25,8 +25,6 @@ _PLAIN = frozenset(
     {"staticmethod", "classmethod", "property", "override", "wraps", "abstractmethod", "overload"}
 )
 Calls = tuple[ast.AST, ...]
-Subject = tuple[int | None, str]
-"""A class, and what its methods call something that they put into eval mode."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,23 +44,18 @@ class Evaluations:
     machine: Machine
     sites: dict[tuple[int, str], ast.AST] = field(default_factory=dict)
     found: dict[ast.AST, Evaluated] = field(default_factory=dict)
-    once: list[tuple[Evaluated, Subject]] = field(default_factory=list)
-    guarded: set[Subject] = field(default_factory=set)
 
     def called(self, node: ast.Call, value: Value) -> None:
         """Something was called and gave this value."""
         func = node.func
         if isinstance(func, ast.Attribute) and func.attr in ("eval", "train"):
             self._switched(node, func)
-        elif self.sites and self.machine.frames[-1].node is not self.machine.main:
+        elif (
+            self.sites and self.machine.mode == GRAD and self.machine.frames[-1].node is not self.machine.main
+        ):
             path = path_of(func)
             if path is not None and node not in self.found and is_open(self.machine, value):
                 self._run(node, path)
-
-    def conclude(self) -> list[Evaluated]:
-        """What evaluates: in a loop, or once, where another method of the class does so with grad mode off."""
-        beside = [one for one, subject in self.once if subject in self.guarded]
-        return list({one.site: one for one in (*self.found.values(), *beside)}.values())
 
     def _switched(self, node: ast.Call, func: ast.Attribute) -> None:
         path = path_of(func.value)
@@ -83,21 +76,14 @@ class Evaluations:
         index, evidence = under
         inner = frames[index:]
         function = inner[0].node
-        subject = (inner[0].owner, path)
-        if not self.machine.mode & GRAD:
-            self.guarded.add(subject)
-        if self.machine.mode != GRAD or not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        looped = any(loop.node is not None for frame in inner for loop in frame.loops)
+        if not looped or not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
             return
         if any(_asks(frame) for frame in inner) or any(is_decorated(frame.node) for frame in frames):
             return
         site = node if len(inner) == 1 else self.machine.calls[index]
-        if not isinstance(site, ast.Call) or site in self.found:
-            return
-        found = Evaluated(site, self.machine.where()[:index], evidence, function)
-        if any(loop.node is not None for frame in inner for loop in frame.loops):
-            self.found[site] = found
-        elif inner[0].owner and len(inner) == 1:
-            self.once.append((found, subject))
+        if isinstance(site, ast.Call) and site not in self.found:
+            self.found[site] = Evaluated(site, self.machine.where()[:index], evidence, function)
 
     def _under(self, index: int, path: str) -> tuple[int, ast.AST] | None:
         """The frame in which something was put into eval mode, and where: here, or by a caller who handed it over."""

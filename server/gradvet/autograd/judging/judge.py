@@ -25,7 +25,7 @@ from gradvet.autograd.judging.overwritten import OverwriteNotes
 from gradvet.autograd.judging.protocol import Protocol
 from gradvet.autograd.judging.recurrences import Recurrences
 from gradvet.autograd.judging.registration import Registration
-from gradvet.autograd.judging.returned import left_with_graph
+from gradvet.autograd.judging.returned import left_beside, left_with_graph
 from gradvet.autograd.judging.snapshots import SnapshotNotes
 from gradvet.autograd.judging.targets import Targets
 from gradvet.autograd.judging.thrown_away import ThrownAway
@@ -35,7 +35,7 @@ from gradvet.autograd.library.evidence import remember
 from gradvet.autograd.library.layers import is_module, members
 from gradvet.autograd.library.operations import savers
 from gradvet.autograd.machine import Loop, Machine
-from gradvet.autograd.memory.domain import GRAD, MAYBE, NO, YES, Node, Tensor
+from gradvet.autograd.memory.domain import GRAD, MAYBE, NO, YES, Node, Origin, Tensor
 from gradvet.autograd.memory.values import (
     TRUE,
     Dict,
@@ -263,7 +263,6 @@ class Judge:
             or self.data
             or self.losses_of
             or self.evaluations.found
-            or self.evaluations.once
             or self.dead
             or self.constant_roots
             or self.cut_notes.roots
@@ -311,6 +310,11 @@ class Judge:
         for part, state in left_with_graph(self.machine, value):
             if self._freed(state.nodes) == YES:
                 self._keep(state, Place(part, self.machine.where(), part), "", None, "returned")
+        for part in left_beside(value) if self.machine.mode == GRAD else ():
+            if part not in self.machine.states or self.machine.states[part].requires_grad == MAYBE:
+                origin = Origin(part, "a term of the sum that is returned beside it")
+                state = Tensor(YES, origin=origin, assumes=frozenset({"the sum requires grad"}))
+                self._keep(state, Place(part, self.machine.where(), part), "", None, "beside", freed=YES)
 
     def consumed(self, nodes: dict[int, Node], sure: Iterable[int]) -> None:
         """A backward visited these nodes, and some of them whatever path the program took."""

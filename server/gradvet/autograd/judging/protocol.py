@@ -47,6 +47,8 @@ from gradvet.autograd.python.calls import Call
 KEY = "#gradient"
 ANY = 0
 """Stands for whatever optimizer is not met yet: what the backwards seen so far gave to its parameters."""
+SCALED = "#scaled"
+"""Whether the last backward, of which it is not known what it reached, was of a scaled loss that nothing has unscaled."""
 PHASE = "#scaler"
 SPENT = "#spent"
 READY, UNSCALED, STEPPED = 1, 2, 4
@@ -81,12 +83,13 @@ class Step(NamedTuple):
 
 
 class Clip(NamedTuple):
-    """A clip that met these gradients."""
+    """A clip that met these gradients; of a model that is not known, `scaled` is the backward of a scaled loss."""
 
     number: int
     leaves: frozenset[int]
     gradients: tuple[Gradient, ...]
     empty: ast.AST | None
+    scaled: int | None = None
 
 
 class Clear(NamedTuple):
@@ -121,6 +124,7 @@ class Protocol:
     stepped: set[int] = field(default_factory=set)
     alternatives: frozenset[int] = frozenset()
     anywhere: bool = False
+    last: int | None = None
     leaves_of: dict[int, frozenset[int]] = field(default_factory=dict)
     optimizers: dict[int, frozenset[int]] = field(default_factory=dict)
     scalers: dict[int, bool] = field(default_factory=dict)
@@ -149,6 +153,8 @@ class Protocol:
             self.fills.setdefault(leaf & ~1, set()).add(number)
         known = bool(root.leaves) and not root.assumes
         self.anywhere |= not known
+        self.machine.store.set((ANY, SCALED), scaled)
+        self.last = number
         for optimizer, owns in ((ANY, NOTHING), *self.optimizers.items()):
             if not known or not owns.isdisjoint(root.leaves):
                 self._change(optimizer, lambda g: after_backward(g, number, scaled), certain=True)
@@ -283,7 +289,11 @@ class Protocol:
         empty = self.consumed(parameters, node)
         if owned.owns and owned.all_known:
             self.waiting.add(number)
-            self.clips.append(Clip(number, owned.owns, tuple(self._of(leaf) for leaf in owned.owns), empty))
+            gradients = tuple(self._of(leaf) for leaf in owned.owns)
+            states = [self.machine.cells.get(leaf) for leaf in owned.owns]
+            open_ = all(type(state) is Tensor and state.assumes for state in states)
+            scaled = self.last if open_ and self.machine.cells.get((ANY, SCALED)) == YES else None
+            self.clips.append(Clip(number, owned.owns, gradients, empty, scaled))
 
     def generator(self, ref: Ref) -> None:
         """`parameters()` was called: what it gives can be walked once."""
@@ -315,6 +325,7 @@ class Protocol:
                 content = m.cells.get(ref.address)
                 if type(content) is Optimizer or ref.address in self.optimizers:
                     owns = content.owns if type(content) is Optimizer else frozenset[int]()
+                    m.store.set((ANY, SCALED), NO | YES)
                     if clears:
                         self._forget(owns | {ref.address}, node)
                 elif not gives_loss and self._may_start_from(node, func, content):
@@ -438,6 +449,7 @@ class Protocol:
                 owns = content.owns if type(content) is Optimizer else frozenset[int]()
                 for cell in owns | {target.address}:
                     self._change(cell, lambda g: g._replace(scaled=NO), certain=True)
+                m.store.set((ANY, SCALED), NO)
 
     def _misused(
         self, how: str, node: ast.AST, other: ast.AST | None, scaler: ast.expr | None, ref: Ref
@@ -669,6 +681,9 @@ class Protocol:
             return "empty", empty
         gradients = [g for clip in clips for g in clip.gradients if g.phases not in (UNSEEN, BEFORE)]
         filled = sorted(n for leaf in clips[0].leaves for n in self.fills.get(leaf & ~1, ()))
+        last = clips[-1].scaled
+        if last is not None and all(clip.scaled is not None for clip in clips):
+            return ("scaled", self.sites[last].node) if self._scaler_step(clips[0].leaves)[0] else None
         if not gradients or not filled:
             return None
         phases = 0

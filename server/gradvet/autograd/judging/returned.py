@@ -22,6 +22,22 @@ def left_with_graph(m: Machine, value: ast.expr) -> Iterator[tuple[ast.expr, Ten
             yield part, state
 
 
+def left_beside(value: ast.expr) -> Iterator[ast.expr]:
+    """Of the entries of a dict that is returned beside their sum, the one that is not detached as all others are."""
+    if not isinstance(value, ast.Tuple):
+        return
+    for display in value.elts:
+        parts = display.values if isinstance(display, ast.Dict) else []
+        bare = [part for part in parts if not _is_cut(part)]
+        if len(bare) != 1 or len(parts) < 3 or not isinstance(bare[0], ast.Subscript):  # noqa: PLR2004
+            continue
+        terms = ast.unparse(bare[0].value)
+        alike = all(ast.unparse(part).startswith(f"{terms}[") for part in parts)
+        summed = any(ast.unparse(other) == f"sum({terms}.values())" for other in value.elts)
+        if alike and summed:
+            yield bare[0]
+
+
 def _is_cut(part: ast.expr) -> bool:
     """Whether an expression ends in `.detach()`, `.item()` or the like, or is a `float(...)`."""
     while isinstance(part, (ast.Call, ast.Attribute)):

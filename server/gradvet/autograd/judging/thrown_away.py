@@ -110,8 +110,10 @@ def _modules_in(home: ast.AST) -> dict[str, ast.AST]:
     for node in walk(home):
         match node:
             case ast.Call(func=ast.Attribute(value=holder, attr=attr)) if attr in _OF_MODULES:
-                if (path := path_of(holder)) not in (None, "self"):
-                    found.setdefault(path, node)
+                path = path_of(holder)
+                if path is not None and path != "self":
+                    first = found.get(path, node)
+                    found[path] = min(first, node, key=lambda one: getattr(one, "lineno", 0))
     return found
 
 

@@ -280,7 +280,7 @@ def _perhaps_without_grad(site: ast.AST, function: ast.AST | None, parents: Pare
 
 def _evaluated_in_open_code(m: Machine, judge: Judge, parents: Parents, told: set[ast.AST | None]) -> None:
     """Emit what evaluates models that are not known, one for each function."""
-    for found in judge.evaluations.conclude():
+    for found in judge.evaluations.found.values():
         function = found.function
         if function in told or in_unknown_context(found.site, function, parents):
             continue

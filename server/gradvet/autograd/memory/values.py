@@ -424,7 +424,8 @@ def join(a: Value, b: Value) -> Value:
 
 def _shallow(value: Tuple) -> Tuple:
     """The same; of tuples in tuples that may have become so in a loop, without end, no more than some are kept apart."""
-    if not any(_is_deeper(item, MOST_NESTED) for item in value.items):
+    deep = any(item is NESTED_TOO_DEEP or NESTED_TOO_DEEP in atoms(item) for item in value.items)
+    if not deep and not any(_is_deeper(item, MOST_NESTED) for item in value.items):
         return value
     return Tuple((NESTED_TOO_DEEP,) * len(value.items), value.fields)
 
