@@ -49,7 +49,6 @@ from gradvet.autograd.memory.values import (
     join_cells,
 )
 from gradvet.autograd.python.generators import Yielded
-from gradvet.autograd.python.names import globals_of
 
 MOST_REMEMBERED = 6
 MOST_COUNTED = 8
@@ -254,12 +253,11 @@ def call_function(
         return unknown_call(m, call, f"the result of `{name}`, which is not followed any more")
     if runs >= MOST_RUNS_OF_ONE_FUNCTION:
         m.limit(f"`{name}` was run {runs} times; what comes after that is not followed")
-        m.cut_short |= globals_of(m, function.scope) == m.global_scope
+        m.cut_short = True
         m.unseen(node)
         return unknown_call(m, call, f"the result of `{name}`, which was run too often")
     if len(m.frames) > MOST_CALLS_DEEP or (runs > 1 and _recursion(m, node, call)):
-        # What another module does is not known to its end where its calls are too many either.
-        m.cut_short |= globals_of(m, function.scope) == m.global_scope
+        m.cut_short = True
         m.unseen(node)
         return unknown_call(m, call, f"the result of `{name}`, which was called too deep")
     if m.alone and len(m.frames) > 1 and _tells_nothing(m, function, call):
