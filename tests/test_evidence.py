@@ -24,8 +24,8 @@ def show(model, x):
     plt.figure().savefig("out.png")
 
 show(nn.Conv2d(1, 1, 3), torch.rand(2, 1, 6, 6))
-
-
+"""
+    ),
     "a scaler that is handed over, and gradients that are clipped before they are unscaled": (
         """
 def train(model, loader, opt, scaler, criterion):
