@@ -668,8 +668,9 @@ def _asks_now(m: Machine, leaf: int) -> int:
 def _gradient(m: Machine, site: ast.AST, leaf: int, *, certain: bool) -> None:
     """What a backward reaches has a gradient from now on: a tensor without a graph."""
     ref = m.place_part(leaf, "gradient", Tensor(view=MAYBE, origin=Origin(site, ".grad")))
-    if m.cells[ref.address].storage == NOTHING:
-        m.store.set(ref.address, m.cells[ref.address]._replace(storage=frozenset({ref.address})))
+    places = frozenset({ref.address}) | m.given_back
+    if not places <= m.cells[ref.address].storage:
+        m.store.set(ref.address, m.cells[ref.address]._replace(storage=places))
     m.grads.add(ref.address)
     key = (leaf, "grad")
     before = m.cells.get(key)
@@ -688,7 +689,7 @@ def _gradient_with_graph(m: Machine, site: ast.AST, root: Tensor, leaf: int, ask
         requires_grad=asks,
         is_leaf={YES: NO, NO: YES}.get(asks, MAYBE),
         grad_fn={YES: frozenset({"*"}), NO: NO_FN}.get(asks, NO_FN | {"*"}),
-        storage=frozenset({ref.address}),
+        storage=frozenset({ref.address}) | m.given_back,
         nodes=root.nodes if asks & YES else NOTHING,
         leaves=root.leaves if asks & YES else NOTHING,
         view=MAYBE,

@@ -224,6 +224,9 @@ class Machine:
         lines = tree.body[-1].end_lineno or 0 if tree.body else 0
         self._last_of_all = min(MOST_STEPS + lines * MOST_STEPS_FOR_A_LINE, MOST_STEPS_IN_ALL)
         self.grads: set[int] = set()
+        self.given_back: frozenset[int] = (
+            frozenset()
+        )  # where gradients lie that functions of the file gave: torch keeps them
         self.raised = self.alone = self.cut_short = self.rewritten = False
         self.of_many = False  # whether the object that is made now stands for all of its class
         self.made_nodes = 0

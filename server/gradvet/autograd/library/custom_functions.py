@@ -201,8 +201,8 @@ def _visit_backward(
     """Run `backward` as a later backward pass will: it records only when that pass creates a graph."""
     count = len(made.items) if type(made) is Tuple else 1
     gradients = []
-    for at in range(count):
-        address = m.address(site, f"grad output {at} of {function.address}")
+    addresses = [m.address(site, f"grad output {at} of {function.address}") for at in range(count)]
+    for address in addresses:
         if m.judge is not None:
             m.judge.walks.given[address & ~1] = "backward"
         m.place(
@@ -211,7 +211,7 @@ def _visit_backward(
                 requires_grad=MAYBE if m.creates_graphs else NO,
                 is_leaf=MAYBE,
                 grad_fn=frozenset({"*", None}) if m.creates_graphs else NO_FN,
-                storage=frozenset({address}),
+                storage=frozenset(addresses),  # several may be one and the same
                 view=MAYBE,
                 origin=Origin(site, "the gradient of an output"),
             ),
@@ -221,5 +221,6 @@ def _visit_backward(
     before = m.mode
     m.store.set(MODE, NO_GRAD | (GRAD if m.creates_graphs else 0))
     with m.numbered(site, 62):
-        call_value(m, backward, Call(site, (ctx, *gradients)))
+        given = call_value(m, backward, Call(site, (ctx, *gradients)))
+    m.given_back |= NOTHING.union(*(state.storage for _, state in held_tensors(m, given)))
     m.store.set(MODE, before)

@@ -34,6 +34,8 @@ def make(m: Machine, name: str, call: Call) -> Value:
     for parameter, value in (*given, *call.keywords.items()):
         computes = known is not None and parameter in known.computes and held_tensors(m, value)
         kept = combined(m, call.node, parameter, [value], tag=parameter) if computes else value
+        if computes:
+            _may_share(m, kept, [value])
         inputs.append((parameter, kept))
     return m.new(call.node, Distribution(name, tuple(inputs)), name.rpartition(".")[2])
 
@@ -116,15 +118,24 @@ def distribution_property(m: Machine, ref: Ref, content: Distribution, name: str
         return m.sizes
     known = load().distribution(content.name)
     result = known.results.get(name) if known is not None else None
-    if result == "no grad":
-        return tensor_like(m, node, name, view=MAYBE)
     given = inputs_of(m, content, name)
+    if result == "no grad":
+        plain = tensor_like(m, node, name, view=MAYBE)
+        _may_share(m, plain, given)
+        return plain
     made = combined(m, node, name, given)
     if result is None and len({state.requires_grad for v in given for _, state in held_tensors(m, v)}) > 1:
         # Not measured: it may come from those of the parameters alone that ask for nothing.
         m.update(made, lambda t: t._replace(requires_grad=t.requires_grad | NO) if type(t) is Tensor else t)
+    _may_share(m, made, given)
     m.update(made, _may_be_parameter)  # `Normal.mean` is the very `loc` that it was given
     return made
+
+
+def _may_share(m: Machine, made: Value, given: list[Value]) -> None:
+    """What a distribution gives may be a parameter of it, or a view of one."""
+    places = NOTHING.union(*(state.storage for value in given for _, state in held_tensors(m, value)))
+    m.update(made, lambda t: t._replace(storage=t.storage | places) if type(t) is Tensor else t)
 
 
 def _may_be_parameter(content: object) -> object:

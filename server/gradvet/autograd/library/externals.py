@@ -149,8 +149,10 @@ def _torch(m: Machine, name: str, call: Call) -> Value | None:
         method = knowledge.method(short)
         if method is not None:
             return perform(m, call.node, method, call.args, call.keywords, name=f"{short}()")
-    if name.startswith("torch.optim.lr_scheduler"):
+    if name.startswith("torch.optim.lr_scheduler") or short == "SWALR":
         return m.unknown(call.node, "a learning rate scheduler", (), "scheduler")
+    if name.startswith("torch.optim.swa_utils."):
+        return _averaged(m, call) if short == "AveragedModel" else None
     if name.startswith("torch.optim.") and short[:1].isupper():
         given = call.argument(0, "params") or Unknown()
         leaves.optimized(m, call, given)
@@ -169,6 +171,14 @@ def _torch(m: Machine, name: str, call: Call) -> Value | None:
     ):
         return make_distribution(m, name, call)
     return None
+
+
+def _averaged(m: Machine, call: Call) -> Value:
+    """`AveragedModel(model)`: a copy of the model, which is run as the model is."""
+    model = call.argument(0, "model")
+    if model is None or not layers.is_module(m, model):
+        return unknown_call(m, call, "a model that averages")
+    return call_value(m, External("copy.deepcopy"), Call(call.node, (model,)))
 
 
 def _unbound(m: Machine, name: str, call: Call) -> Value | None:

@@ -291,11 +291,13 @@ def _call(m: Machine, site: ast.AST, address: int, name: str, entry: tuple[Value
             _or_none(m, v, _gradient(m, site, f"of input {at}", creates)) for at, v in enumerate(inputs.items)
         )
         args = (module, Tuple(asked), Tuple(given)) if name == FULL else (module, Tuple(given))
-    call_value(m, hook, Call(site, args))
+    given = call_value(m, hook, Call(site, args))
+    m.given_back |= frozenset[int]().union(*(state.storage for _, state in held_tensors(m, given)))
 
 
 def _gradient(m: Machine, site: ast.AST, tag: str, creates: int) -> Ref:
     made = tensor_like(m, site, tag, view=MAYBE)
+    m.given_back |= {made.address}
     if m.judge is not None:
         m.judge.walks.given[made.address & ~1] = "hook"
     if creates & YES:  # it has a graph if it depends on what requires grad

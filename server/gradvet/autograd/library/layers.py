@@ -710,6 +710,8 @@ def call_module_method(m: Machine, method: Method, call: Call) -> Value:
             clear_gradients(m, tuple(ref.address for _, ref in members(m, receiver).parameters), call)
             return NONE
         case "load_state_dict" if call.args and m.judge is not None:
+            if call.keywords.get("assign", FALSE) != FALSE:
+                _assigned(m, receiver, call.args[0])
             m.judge.snapshots.loaded(receiver, call.args[0], call.node)
             sources = [state for _, state in held_tensors(m, call.args[0])]
             storages = NOTHING.union(*(state.storage for state in sources))
@@ -736,6 +738,17 @@ def call_module_method(m: Machine, method: Method, call: Call) -> Value:
     if name in MODULE_METHODS:
         return receiver
     return unknown_call(m, call, f"the result of `{name}`", receiver)
+
+
+def _assigned(m: Machine, receiver: Value, given: Value) -> None:
+    """`load_state_dict(state, assign=True)`: the parameters lie where what is given does."""
+    content = m.cells.get(getattr(given, "address", -1))
+    every = NOTHING.union(*(state.storage for _, state in held_tensors(m, given)))
+    for name, ref in members(m, receiver).parameters:
+        own = content.get(const(name)) if type(content) is Dict else None
+        state = None if own is None else m.tensor(own)
+        places = every if state is None else state.storage
+        m.update(ref, lambda t, places=places: t._replace(storage=places or t.storage))  # type: ignore[misc]
 
 
 MOST_APPLIED = 60

@@ -17,6 +17,7 @@ from gradvet.autograd.library import (
     workers,
 )
 from gradvet.autograd.library.distributions import call_distribution, samples
+from gradvet.autograd.library.escapes import in_thread
 from gradvet.autograd.library.operations import tensor_like
 from gradvet.autograd.library.tensors import MethodCall
 from gradvet.autograd.machine import Machine
@@ -539,6 +540,10 @@ def _instance(m: Machine, ref: Ref, content: Instance, name: str, call: Call) ->
     if evidence.runs_backward(m, name, call):
         retain = call.keywords.get("retain_graph")
         backward(m, call.node, call.args[0], retain=retain, create=None, how=f"{name}()")
+        return NONE
+    work = find_in_class(m, content.owner, "run") if name == "start" else None
+    if work is not None and info.external & workers.THREADS:
+        in_thread(m, Bound(work, ref), Call(call.node, ()))
         return NONE
     return unknown_call(m, call, f"the result of `{name}`", ref)
 

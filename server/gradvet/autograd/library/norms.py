@@ -96,7 +96,11 @@ def _remove(m: Machine, name: str, call: Call) -> Value:
         return module
     gone = {n.format(word) for names, _ in (*_OLD.values(), *_PARTS.values()) for n in names}
     kept = tuple(pair for pair in content.parameters if pair[0] not in gone)
+    computed_now = m.tensor(layers.attribute(m, module, content, word, call.node, called=False))
     made = layers.parameter(m, call.node, f"parameter {word}", word)
+    if computed_now is not None:  # its data becomes the parameter's
+        places = computed_now.storage
+        m.update(made, lambda t: t._replace(storage=t.storage | places) if type(t) is Tensor else t)
     m.update(
         module, lambda c: c._replace(parameters=((word, made.address), *kept)) if type(c) is Layer else c
     )

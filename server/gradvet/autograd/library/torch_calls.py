@@ -236,7 +236,7 @@ def _autograd_grad(m: Machine, name: str, call: Call) -> Value:
                 else NO_FN | {ANY_FN}
                 if granted == MAYBE
                 else NO_FN,
-                storage=frozenset({address}),
+                storage=frozenset({address}) | m.given_back,
                 nodes=frozenset({address}) if granted & YES else NOTHING,
                 leaves=leaves if granted & YES else NOTHING,
                 cuts=cuts,
@@ -347,7 +347,11 @@ def _tensor(m: Machine, name: str, call: Call) -> Value:
         keywords = {"dtype": External("torch.float"), **keywords}
     elif name == "torch.tensor" and _is_integer_data(m, source):
         keywords = {"dtype": External("torch.long"), **keywords}
-    return rewrapped(m, call.node, source if source is not None else NONE, f"{name}()", keywords)
+    made = rewrapped(m, call.node, source if source is not None else NONE, f"{name}()", keywords)
+    array = m.cells.get(getattr(source, "address", -1))
+    if name != "torch.tensor" and type(array) is Array:  # an array of the right dtype is not copied
+        m.update(made, lambda t: t._replace(storage=t.storage | array.storage) if type(t) is Tensor else t)
+    return made
 
 
 def _alias(m: Machine, call: Call, source: Value) -> Value:

@@ -34,6 +34,10 @@ _BETWEEN_PROCESSES = (
 _SPAWN = "torch.multiprocessing.spawn"
 
 
+THREADS = frozenset({"threading.Thread"})
+"""The classes whose `start()` calls the `run()` of a class of the file that extends them."""
+
+
 @handles("threading.Thread", "threading.Timer")
 def _thread(m: Machine, name: str, call: Call) -> Value:
     target = call.argument(1, "target" if name.endswith("Thread") else "function")

@@ -195,6 +195,9 @@ def _container(m: Machine, name: str, call: Call) -> Value:
     if name == "builtins.sorted":
         _ask_key(m, source, call)
     content = m.cells.get(getattr(source, "address", -1))
+    own = find_in_class(m, content.owner, "__iter__") if type(content) is Instance else None
+    if name == "builtins.iter" and own is not None:
+        return call_value(m, own, call)
     if name == "builtins.iter" and not _is_members(m, source) and items_of(m, source) is not None:
         taken = type(content) is Sequence and content.kind == "generator"
         return source if taken else m.new(call.node, Sequence("generator", items_of(m, source)))
