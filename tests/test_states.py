@@ -279,6 +279,62 @@ assert found == {pairs}, found
     assert (None, None) == (outcome.error, outcome.proof)
 
 
+MAY_SHARE = """\
+import numpy
+import torch
+from torch.distributions import MultivariateNormal, Normal
+loc = torch.zeros(3, requires_grad=True)
+scale = torch.ones(3)
+normal = Normal(loc, scale)
+mean, deviation = normal.mean, normal.stddev
+cov = torch.eye(3)
+kept = MultivariateNormal(loc, cov).covariance_matrix
+numbers = numpy.ones(3, dtype=numpy.float32)
+wrapped = torch.Tensor(numbers)
+again = torch.Tensor(wrapped)
+layer = torch.nn.Linear(3, 3)
+state = {name: value.clone() for name, value in layer.state_dict().items()}
+given = state["weight"]
+layer.load_state_dict(state, assign=True)
+weight = layer.weight
+class Twice(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+    @staticmethod
+    def backward(ctx, grad):
+        global back
+        back = grad * 2
+        return back
+Twice.apply(loc).sum().backward()
+gradient = loc.grad
+"""
+MAY_NAMES = [
+    "loc", "scale", "mean", "deviation", "cov", "kept", "numbers", "wrapped", "again", "given", "weight", "back", "gradient",
+]  # fmt: skip
+
+
+def test_names_that_torch_lets_share_storage_may_share_it(shell: Shell) -> None:
+    """What is kept, assigned, wrapped or given back is not known to lie elsewhere."""
+    said = {name: shell.last(f"{MAY_SHARE}{name}\n", name).get("storage", ["*"]) for name in MAY_NAMES}
+    pairs = [
+        [a, b]
+        for a, b in itertools.combinations(MAY_NAMES, 2)
+        if set(said[a]) & set(said[b]) or "*" in said[a] + said[b]
+    ]
+    proof = f"""\
+import itertools
+def memory(x):
+    return x.untyped_storage().data_ptr() if torch.is_tensor(x) else x.__array_interface__["data"][0]
+held = {{name: memory(globals()[name]) for name in {MAY_NAMES}}}
+found = [[a, b] for a, b in itertools.combinations({MAY_NAMES}, 2) if held[a] == held[b]]
+assert len(found) > 6, found
+assert not [pair for pair in found if pair not in {pairs}], found
+"""
+    outcome = torch_side.run([torch_side.Job("sharing", MAY_SHARE, proof)])["sharing"]
+    assert (None, None) == (outcome.error, outcome.proof)
+
+
 def test_what_an_older_iteration_made_is_in_the_same_group(shell: Shell) -> None:
     """The tensor of the last iteration is there after the loop."""
     text = (

@@ -667,22 +667,23 @@ def _asks_now(m: Machine, leaf: int) -> int:
 
 def _gradient(m: Machine, site: ast.AST, leaf: int, *, certain: bool) -> None:
     """What a backward reaches has a gradient from now on: a tensor without a graph."""
+    key = (leaf, "grad")
+    before = m.cells.get(key, NONE)
+    there = [atom for atom in atoms(before) if atom != NONE]  # to what is there already it is added
+    surely = certain and not leaf & 1
+    if surely and len(there) == len(atoms(before)):
+        return
     ref = m.place_part(leaf, "gradient", Tensor(view=MAYBE, origin=Origin(site, ".grad")))
     places = frozenset({ref.address}) | m.given_back
     if not places <= m.cells[ref.address].storage:
         m.store.set(ref.address, m.cells[ref.address]._replace(storage=places))
     m.grads.add(ref.address)
-    key = (leaf, "grad")
-    before = m.cells.get(key)
-    m.store.set(
-        key,
-        ref if certain and not leaf & 1 else m.store.union((before if before is not None else NONE, ref)),
-    )
+    m.store.set(key, m.store.union((*(there if surely else atoms(before)), ref)))
 
 
 def _gradient_with_graph(m: Machine, site: ast.AST, root: Tensor, leaf: int, asks: int) -> None:
     """`create_graph=True`: the gradient that a leaf gets has a graph of its own, if it depends on what asks for one."""
-    ref = m.place_part(leaf, "gradient", Tensor(storage=frozenset({leaf})))
+    ref = m.place_part(leaf, "gradient with a graph", Tensor(storage=frozenset({leaf})))
     m.store.set((leaf, "grad"), ref)
     m.grads.add(ref.address)
     state = Tensor(

@@ -14,7 +14,23 @@ from gradvet.autograd.memory.domain import INFERENCE, NO, NO_FN, NO_GRAD, NOTHIN
 from gradvet.autograd.memory.values import NONE, Const, External, Instance, Layer, Ref, Tuple, Value, const
 from gradvet.autograd.python.calls import Call, call_value
 
+_PRUNE = "torch.nn.utils.prune."
+_PRUNED = (("{}_orig",), ("MulBackward0",))
 _OLD = {
+    **dict.fromkeys(
+        (
+            f"{_PRUNE}{how}"
+            for how in (
+                "identity",
+                "random_unstructured",
+                "l1_unstructured",
+                "random_structured",
+                "ln_structured",
+                "custom_from_mask",
+            )
+        ),
+        _PRUNED,
+    ),
     "torch.nn.utils.weight_norm": (("{}_g", "{}_v"), ("WeightNormInterfaceBackward0",)),
     "torch.nn.utils.spectral_norm": (("{}_orig",), ("DivBackward0",)),
 }
@@ -86,7 +102,7 @@ def _tried(m: Machine, module: Ref, call: Call) -> None:
 
 @handles(
     "torch.nn.utils.remove_weight_norm", "torch.nn.utils.remove_spectral_norm",
-    "torch.nn.utils.parametrize.remove_parametrizations",
+    "torch.nn.utils.parametrize.remove_parametrizations", f"{_PRUNE}remove",
 )  # fmt: skip
 def _remove(m: Machine, name: str, call: Call) -> Value:
     """The computed tensor becomes a parameter again."""

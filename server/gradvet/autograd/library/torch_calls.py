@@ -522,7 +522,6 @@ def _parameter(m: Machine, name: str, call: Call) -> Value:
     "torch.compile", "torch.nn.DataParallel", "torch.nn.parallel.DataParallel",
     "torch.nn.parallel.DistributedDataParallel",
     "torch.nn.SyncBatchNorm.convert_sync_batchnorm", "torch._dynamo.optimize", "torch.jit.ignore", "torch.jit.export",
-    "torch.nn.utils.prune.l1_unstructured",
 )  # fmt: skip
 def _wrapper(m: Machine, name: str, call: Call) -> Value:
     return call.args[0] if call.args else Partial(External("gradvet.identity"), (), ())
