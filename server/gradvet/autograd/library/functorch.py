@@ -45,6 +45,7 @@ from gradvet.autograd.memory.values import (
     Value,
     atoms,
     const,
+    join_all,
 )
 from gradvet.autograd.python.calls import Call, call_value, unknown_call
 from gradvet.autograd.python.objects import items_of
@@ -155,6 +156,11 @@ def _mapped(m: Machine, value: Value, call: Call, tag: str, change: Callable[[Te
         leaves = made.leaves or (own if made.requires_grad & YES else NOTHING)
         m.update(ref, lambda t: t._replace(storage=own, leaves=leaves) if type(t) is Tensor else t)
         return ref
+    if type(value) is Union:
+        kept = [atom for atom in value.atoms if type(atom) is not Const]  # a transform of None would raise
+        if len(kept) < len(value.atoms):
+            return _mapped(m, join_all(kept), call, tag, change) if kept else value
+        return join_all([_mapped(m, atom, call, f"{tag} or {at}", change) for at, atom in enumerate(kept)])
     if type(value) is Tuple:
         parts = (_mapped(m, item, call, f"{tag} {at}", change) for at, item in enumerate(value.items))
         return value._replace(items=tuple(parts))

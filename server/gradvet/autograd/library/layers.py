@@ -19,6 +19,7 @@ from gradvet.autograd.library.operations import (
     mutate,
     operands_of,
     results,
+    written_unseen,
 )
 from gradvet.autograd.library.tensors import set_requires_grad
 from gradvet.autograd.machine import Machine
@@ -712,6 +713,9 @@ def call_module_method(m: Machine, method: Method, call: Call) -> Value:
         case "load_state_dict" if call.args and m.judge is not None:
             if call.keywords.get("assign", FALSE) != FALSE:
                 _assigned(m, receiver, call.args[0])
+            else:
+                for _, ref in members(m, receiver).parameters:
+                    written_unseen(m, ref)
             m.judge.snapshots.loaded(receiver, call.args[0], call.node)
             sources = [state for _, state in held_tensors(m, call.args[0])]
             storages = NOTHING.union(*(state.storage for state in sources))

@@ -897,6 +897,14 @@ def changed_unseen(m: Machine, value: Value, before: Tensor | None = None) -> No
             m.store.set(address, made_again(other))
 
 
+def written_unseen(m: Machine, value: Value) -> None:
+    """A tensor is written while grad mode is off, by something that is told of in another way."""
+    state = m.tensor(value)
+    if state is not None:
+        _count_change(m, state)
+        changed_unseen(m, value, state)
+
+
 def _may_count_with_source(state: Tensor) -> bool:
     """What only may be a view of an array or of `.data` may as well be something of its own."""
     return state.view == MAYBE or counts_with_source(state)
