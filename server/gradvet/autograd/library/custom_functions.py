@@ -137,7 +137,7 @@ def _outputs(
 ) -> Value:
     saved = (
         NOTHING.union(*(s.storage for _, s in held_tensors(m, kept) if len(s.storage) == 1))
-        if kept
+        if kept and keeps == YES  # what backward does not ask for is not looked at
         else NOTHING
     )
     asking = [state for state in inputs if state.requires_grad & YES]

@@ -55,6 +55,7 @@ from gradvet.autograd.memory.values import (
     Value,
     const,
     join_all,
+    join_cells,
 )
 from gradvet.autograd.python import contexts
 from gradvet.autograd.python.calls import (
@@ -136,8 +137,11 @@ def _each(m: Machine, receiver: Value, name: str, node: ast.AST, call: Call) -> 
     for number, atom in enumerate(parts):
         if type(atom) in (Const, Number) and name != "item":
             continue
+        before = m.cells.get(getattr(atom, "address", -1))
         with m.numbered(call.node, number), m.one_of(able if type(receiver) is Union else ()):
             found.append(call_method(m, Method(atom, name, node), call))
+        if len(able) > 1 and type(receiver) is Union and type(before) in (Sequence, Dict):
+            m.store.set(atom.address, join_cells(before, m.cells[atom.address]))
     return join_all(found) if found else unknown_call(m, call, f"the result of `{name}`")
 
 

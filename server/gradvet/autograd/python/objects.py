@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from gradvet.autograd.library import arrays, flags, forgotten, layers, tensors
@@ -40,6 +41,7 @@ from gradvet.autograd.memory.values import (
     const,
     join,
     join_all,
+    join_cells,
 )
 from gradvet.autograd.python.calls import (
     ABSTRACT,
@@ -252,6 +254,8 @@ def set_attribute(m: Machine, value: Value, name: str, new: Value, node: ast.AST
             setter = find_in_class(m, content.owner, "__setattr__")
             if setter is not None and type(setter) is Function and not name.startswith("_"):
                 call_value(m, Bound(setter, value), Call(node, (const(name), new)))
+                if find_in_class(m, content.owner, "__getattr__") is not None:
+                    return  # it may have put it where only that finds it
         if type(content) is Layer and layers.set_parameter(m, value, content, name, new):
             return
         flags.assigned(m, value, name, new, node)
@@ -392,11 +396,17 @@ def set_item(m: Machine, holder: Value, key: Value, new: Value, node: ast.AST) -
     if state is not None:
         tensors.set_index(m, holder, key, new, node)
         return
-    for atom in m.alternatives(holder):
+    holders = m.alternatives(holder)
+    perhaps = len(holders) > 1 and type(holder) is not Each
+    for atom in holders:
         if type(atom) is not Ref:
             continue
         content = m.cells.get(atom.address)
         match content:
+            case Sequence() if type(key) is Slice:
+                m.update(
+                    atom, partial(_with_slice, element_of(m, new, node), items_of(m, new), _target_of(node))
+                )
             case Sequence():
                 m.write(atom, _with_item(content, key, new)) if not atom.address & 1 else m.update(
                     atom, lambda c: _with_item(c, Number(), new)
@@ -425,10 +435,27 @@ def set_item(m: Machine, holder: Value, key: Value, new: Value, node: ast.AST) -
                     m.write_cell(atom, _key_name(key), new, certain=type(key) is Const)
             case Opaque():
                 m.write_cell(atom, _key_name(key), new, certain=type(key) is Const)
+        if perhaps and type(content) in (Sequence, Dict):
+            m.store.set(atom.address, join_cells(content, m.cells[atom.address]))
         if m.judge is not None:
             # A list does not grow by an item that is set; a dict does by a key that it did not have.
             grows = type(key) is not Const
             m.judge.stored(node, atom, new, ("=" if type(content) is Sequence else "*") if grows else "")
+
+
+def _target_of(node: ast.AST) -> ast.AST:
+    """The subscript that an assignment writes."""
+    return node.targets[0] if isinstance(node, ast.Assign) else node
+
+
+def _with_slice(element: Value, items: tuple[Value, ...] | None, target: ast.AST, content: Any) -> Any:
+    """`list[a:b] = values`: all of it is replaced, or any of them may be anywhere."""
+    if type(content) is not Sequence:
+        return content
+    if _is_whole(target):
+        return content._replace(items=items, rest=None if items is not None else element)
+    either = join_all([part for part in (content.element, element) if part is not None])
+    return content._replace(items=None, rest=either)
 
 
 def _has_a_dimension(state: Tensor) -> bool:
@@ -465,13 +492,15 @@ def _with_any_key(content: Dict, key: Value, new: Value) -> Dict:
     )
 
 
-def delete_item(m: Machine, holder: Value, key: Value) -> None:
-    """`del holder[key]`."""
+def delete_item(m: Machine, holder: Value, key: Value, node: ast.AST) -> None:
+    """`del holder[key]`, at a subscript."""
 
     def without(content: object) -> object:
         match content:
-            case Sequence() if type(key) is Slice:
+            case Sequence() if _is_whole(node):
                 return content._replace(items=(), rest=None, nonempty=False)
+            case Sequence(items=items) if items and (type(key) is not Const or key.kind != "int"):
+                return content._replace(items=None, rest=content.element, nonempty=False)
             case Sequence(items=items, rest=rest) if items and rest is not None:
                 return content._replace(items=None, rest=content.element)
             case Sequence(items=items) if (
@@ -481,9 +510,20 @@ def delete_item(m: Machine, holder: Value, key: Value) -> None:
                 return content._replace(items=(*items[:at], *items[at + 1 :]))
             case Dict() if type(key) is Const:
                 return content._replace(items=tuple(pair for pair in content.items if pair[0] != key))
+            case Layer(children=children) if type(key) is Const and content.rest is None:
+                at = key.value % len(children) if key.kind == "int" and children else -1
+                kept = [child for number, (_, child) in enumerate(children) if number != at]
+                if key.kind == "int":
+                    return content._replace(children=tuple((str(n), child) for n, child in enumerate(kept)))
+                return content._replace(children=tuple(pair for pair in children if pair[0] != key.value))
         return content
 
     m.update(holder, without)
+
+
+def _is_whole(node: ast.AST) -> bool:
+    """Whether a subscript takes all there is: `x[:]`."""
+    return isinstance(node, ast.Subscript) and layers.slice_bounds(node) == slice(None)
 
 
 # -- iteration

@@ -224,7 +224,7 @@ def _delete(m: Machine, node: ast.Delete) -> bool:
             case ast.Name(id=name):
                 unbind(m, name)
             case ast.Subscript(value=holder, slice=key):
-                delete_item(m, m.eval(holder), m.eval(key))
+                delete_item(m, m.eval(holder), m.eval(key), target)
             case ast.Attribute(value=holder, attr=name):
                 for atom in m.alternatives(m.eval(holder)):
                     address = getattr(atom, "address", None)
