@@ -68,3 +68,10 @@ bag = Bag(a=w)
 bag.a
 bag.b = w.detach()
 bag.b
+
+# Autograd does not see an op all of whose tensors were made in inference mode.
+with torch.inference_mode():
+    made = torch.ones(3)
+    parameter = torch.nn.Parameter(torch.ones(3))
+made * parameter
+parameter.exp()

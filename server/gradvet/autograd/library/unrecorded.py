@@ -24,7 +24,10 @@ def used(m: Machine, site: ast.AST, op: Op | None, operands: tuple[Operand, ...]
     """An op that autograd records has these operands."""
     if m.mode != GRAD or m.transformed:
         return  # a transform keeps wrapped tensors, which are no inference tensors
-    if op is not None and any(operand.state.inference == YES for operand in operands):
+    inference = [operand.state.inference == YES for operand in operands]
+    if operands and all(inference):
+        return  # autograd does not see what has to do with nothing else (measured)
+    if op is not None and any(inference):
         kept = _inference_kept(op, operands)
         if kept is not None:
             assumed = any(operand.state.assumes for operand in operands)
