@@ -456,7 +456,7 @@ def _output(
             truth = YES if any(o.state.requires_grad == YES for o in through) else truth
         granted = truth | NO if dtype & INTEGER and truth & YES else truth
     granted = in_mode(m, granted)
-    if granted & YES and inputs.operands and all(o.state.inference & YES for o in inputs.operands):
+    if granted & YES and through and all(o.state.inference & YES for o in through):
         granted |= (
             NO  # whether autograd sees what is done to inference tensors depends on what comes with them
         )

@@ -27,6 +27,9 @@ def used(m: Machine, site: ast.AST, op: Op | None, operands: tuple[Operand, ...]
     inference = [operand.state.inference == YES for operand in operands]
     if operands and all(inference):
         return  # autograd does not see what has to do with nothing else (measured)
+    asking = [operand.state.inference == YES for operand in operands if operand.state.requires_grad & YES]
+    if all(asking) and any(operand.parameter == "parameters" for operand in operands):
+        return  # a layer may begin with an op on its parameters alone, which leaves their graph behind (measured)
     if op is not None and any(inference):
         kept = _inference_kept(op, operands)
         if kept is not None:
