@@ -205,6 +205,56 @@ class Decoder(nn.Module):
     def forward(self, x, head: nn.Linear, position: nn.Module):
         return head(x + position(x))
 """,
+    "a gradient comes through what einops arranges, and through functions that nobody knows": """
+from einops import rearrange, reduce
+from einops.layers.torch import Rearrange
+
+
+class Attention(nn.Module):
+    def __init__(self, dim, heads):
+        super().__init__()
+        self.heads = heads
+        self.norm = nn.LayerNorm(dim)
+        self.to_qkv = nn.Linear(dim, dim * 3)
+        self.to_out = nn.Sequential(Rearrange("b h n d -> b n (h d)"), nn.Linear(dim, dim))
+
+    def forward(self, x):
+        x = self.norm(x)
+        q, k, v = map(lambda t: rearrange(t, "b n (h d) -> b h n d", h=self.heads), self.to_qkv(x).chunk(3, dim=-1))
+        out = (q @ k.transpose(-1, -2)).softmax(-1) @ v
+        return self.to_out(out)
+
+
+model = Attention(8, 2)
+opt = torch.optim.SGD(model.parameters(), lr=0.1)
+y = model(torch.randn(2, 4, 8))
+z = unheard_of(reduce(y, "b n d -> b", "mean"))
+with torch.no_grad():
+    target = model(torch.randn(2, 4, 8))
+opt.zero_grad()
+(z.sum() + (y - target).pow(2).sum()).backward()
+opt.step()
+""",
+    "a transform of images trains nothing": """
+from torchvision import transforms as T
+
+class Learner(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.crop, self.net = T.RandomResizedCrop(32), nn.Linear(3, 3)
+
+    def forward(self, x):
+        with torch.no_grad():
+            target = self.net(self.crop(x))
+        return (self.net(x) - target).pow(2).mean()
+
+learner = Learner()
+opt = torch.optim.SGD(learner.parameters(), lr=0.1)
+loss = learner(torch.randn(2, 3))
+opt.zero_grad()
+loss.backward()
+opt.step()
+""",
     "a buffer takes no part in a gradient": """
 class Range(nn.Module):
     def __init__(self, low):

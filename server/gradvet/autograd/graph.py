@@ -595,6 +595,7 @@ def backward(
                 m.judge.walks.created[site] = (m.where(), state)
             m.judge.walked(site, state, certain=surely)
             m.judge.reached(state.leaves, state.cuts, site)
+            m.judge.reached_leaves |= _behind_unknown(m, found)
             m.judge.ineffective(state.dead | numbers, site)
             if constant:
                 m.judge.constant_roots[site] = constant
@@ -615,6 +616,16 @@ def _wanted(m: Machine, inputs: Value | None) -> list[Tensor] | None:
     if inputs is None or not surely_asks(m, inputs):
         return None
     return [asked for _, asked in held_tensors(m, inputs)]
+
+
+def _behind_unknown(m: Machine, nodes: Iterable[int]) -> frozenset[int]:
+    """The leaves to which a gradient may come through calls that could not be followed, on the way of these nodes."""
+    leaves = NOTHING
+    for at in nodes:
+        unknown = m.cells.get(unknown_key(at))
+        for item in unknown.items if type(unknown) is Tuple else ():
+            leaves = leaves.union(*(s.leaves for s in opaque_inputs(m, item) if s.requires_grad & YES))
+    return leaves
 
 
 def backward_event(

@@ -11,6 +11,7 @@ from gradvet.autograd.library import (  # noqa: F401  some only register what th
     collectives,
     custom_functions,
     data,
+    einops,
     foreach,
     functorch,
     methods,

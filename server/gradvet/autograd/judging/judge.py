@@ -33,7 +33,7 @@ from gradvet.autograd.judging.walks import Walks
 from gradvet.autograd.library import unrecorded
 from gradvet.autograd.library.evidence import remember
 from gradvet.autograd.library.layers import is_module, members
-from gradvet.autograd.library.operations import savers
+from gradvet.autograd.library.storages import savers
 from gradvet.autograd.machine import Loop, Machine
 from gradvet.autograd.memory.domain import GRAD, MAYBE, NO, YES, Node, Origin, Tensor
 from gradvet.autograd.memory.values import (

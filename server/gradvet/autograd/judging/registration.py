@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from gradvet.autograd.events_leaf import Unregistered
 from gradvet.autograd.library.layers import is_module, members
 from gradvet.autograd.library.leaves import MOVES
-from gradvet.autograd.library.operations import version_of
+from gradvet.autograd.library.storages import version_of
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import GRAD, YES, Node, Tensor
 from gradvet.autograd.memory.values import (

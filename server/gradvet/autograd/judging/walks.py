@@ -18,8 +18,9 @@ from gradvet.autograd.events import (
 from gradvet.autograd.graph import changed_key, held_tensors, node_key, reachable, surely_reached
 from gradvet.autograd.judging.retains import RetainNotes
 from gradvet.autograd.knowledge.lookup import load
-from gradvet.autograd.library.operations import ALONE, saving
 from gradvet.autograd.library.optimizers import extends_one
+from gradvet.autograd.library.results import ALONE
+from gradvet.autograd.library.storages import saving
 from gradvet.autograd.library.tensors import in_forward
 from gradvet.autograd.machine import Loop, Machine
 from gradvet.autograd.memory.domain import GRAD, MAYBE, NO, YES, Node, Tensor

@@ -11,6 +11,11 @@ MODULE_MAKERS = (
 )
 """Calls of these names give a module whose parameters train (the packages' own documentation)."""
 
+TRANSFORMS = ("torchvision.transforms.", "torchaudio.transforms.")
+"""Calls of these names give objects that compute something and train nothing (the packages' own documentation)."""
+
+TRANSFORM = "a transform, which trains nothing"
+
 FRAMEWORKS = ("functorch", "lightning", "pytorch_lightning", "torchvision", "transformers")
 """Packages whose classes and functions the machine knows by their names alone."""
 

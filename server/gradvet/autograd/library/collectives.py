@@ -2,7 +2,7 @@
 
 from gradvet.autograd.graph import held_tensors
 from gradvet.autograd.library.externals import handles
-from gradvet.autograd.library.operations import changed_storage
+from gradvet.autograd.library.storages import changed_storage
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import ANY_FN, MAYBE, NOTHING, YES, Tensor
 from gradvet.autograd.memory.values import NONE, Value

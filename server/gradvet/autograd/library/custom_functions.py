@@ -3,7 +3,7 @@
 import ast
 
 from gradvet.autograd.graph import add_node, held_tensors
-from gradvet.autograd.library.operations import in_mode, operands_of
+from gradvet.autograd.library.inputs import in_mode, operands_of
 from gradvet.autograd.machine import MODE, Machine
 from gradvet.autograd.memory.domain import (
     ANY_FN,

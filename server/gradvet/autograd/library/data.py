@@ -3,7 +3,9 @@
 from gradvet.autograd.knowledge.lookup import load
 from gradvet.autograd.library import serialised, tensors
 from gradvet.autograd.library.externals import handles
-from gradvet.autograd.library.operations import made_in, perform, tensor_like
+from gradvet.autograd.library.inputs import made_in
+from gradvet.autograd.library.operations import perform
+from gradvet.autograd.library.results import tensor_like
 from gradvet.autograd.machine import MODE, Machine
 from gradvet.autograd.memory.domain import FLOAT, GRAD, INTEGER
 from gradvet.autograd.memory.values import (

@@ -4,7 +4,9 @@ import ast
 
 from gradvet.autograd.graph import held_tensors
 from gradvet.autograd.knowledge.lookup import load
-from gradvet.autograd.library.operations import TRUTH, made_in, tensor_like
+from gradvet.autograd.library.inputs import made_in
+from gradvet.autograd.library.operations import TRUTH
+from gradvet.autograd.library.results import tensor_like
 from gradvet.autograd.library.tensors import combined
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import (

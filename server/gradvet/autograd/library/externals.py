@@ -4,13 +4,16 @@ import ast
 from collections.abc import Callable
 
 from gradvet.autograd.graph import MOST_DEEP, backward, held_tensors
-from gradvet.autograd.knowledge.frameworks import MODULE_MAKERS
+from gradvet.autograd.knowledge.frameworks import MODULE_MAKERS, TRANSFORM, TRANSFORMS
 from gradvet.autograd.knowledge.lookup import load
 from gradvet.autograd.library import arrays, flags, layers, leaves
+from gradvet.autograd.library.changes import edit
 from gradvet.autograd.library.distributions import make as make_distribution
 from gradvet.autograd.library.evidence import runs_backward
-from gradvet.autograd.library.operations import COMPARES, edit, made_in, perform, tensor_like
+from gradvet.autograd.library.inputs import made_in
+from gradvet.autograd.library.operations import COMPARES, perform
 from gradvet.autograd.library.optimizers import made, owned_by
+from gradvet.autograd.library.results import tensor_like
 from gradvet.autograd.library.tensors import array_of, numbers_in, to_numpy
 from gradvet.autograd.machine import MODE, Machine
 from gradvet.autograd.memory.domain import (
@@ -122,6 +125,8 @@ def call_external(m: Machine, name: str, call: Call) -> Value:
         return _math(m, name, call)
     elif any(name.startswith(maker) for maker in MODULE_MAKERS):
         return _made_elsewhere(m, name, call)
+    elif name.startswith(TRANSFORMS):
+        return m.unknown(call.node, TRANSFORM, call.all_values(), "call")
     if not name.startswith("torch.") and runs_backward(m, name.rpartition(".")[2], call):
         backward(m, call.node, call.args[0], retain=None, create=None, how=f"{name}()")
         return NONE

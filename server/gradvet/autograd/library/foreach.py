@@ -1,8 +1,10 @@
 """`torch._foreach_mul_(tensors, 0.5)` and its kin: one change in place of each tensor in a list."""
 
 from gradvet.autograd.knowledge.lookup import Op, load
+from gradvet.autograd.library.changes import edit
 from gradvet.autograd.library.externals import handles
-from gradvet.autograd.library.operations import bind, edit, mutate
+from gradvet.autograd.library.inputs import bind
+from gradvet.autograd.library.operations import mutate
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.values import NONE, Const, Number, Value
 from gradvet.autograd.python.calls import Call

@@ -9,8 +9,9 @@ from gradvet.autograd.graph import held_tensors, node_key, reachable
 from gradvet.autograd.library import batches, layers
 from gradvet.autograd.library.derivatives import Derivation
 from gradvet.autograd.library.externals import handles
+from gradvet.autograd.library.inputs import in_mode, made_in, operands_of
 from gradvet.autograd.library.kept import Inputs
-from gradvet.autograd.library.operations import computed, in_mode, made_in, operands_of
+from gradvet.autograd.library.results import computed
 from gradvet.autograd.library.tensors import combined
 from gradvet.autograd.machine import MODE, Machine
 from gradvet.autograd.memory.domain import (

@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from gradvet.autograd.graph import AFTER_BACKWARD, held_tensors, reachable, surely_visited
+from gradvet.autograd.library.inputs import in_mode
 from gradvet.autograd.library.kept import Inputs, Operand
-from gradvet.autograd.library.operations import computed, in_mode, tensor_like
+from gradvet.autograd.library.results import computed, tensor_like
 from gradvet.autograd.machine import MODE, Machine
 from gradvet.autograd.memory.domain import ANY_FN, FLOAT, GRAD, MAYBE, NO, NO_FN, NO_GRAD, YES, Origin, Tensor
 from gradvet.autograd.memory.values import (

@@ -8,19 +8,11 @@ from gradvet.autograd.graph import held_tensors, surely_asks
 from gradvet.autograd.knowledge.lookup import load
 from gradvet.autograd.library import flags, hooks
 from gradvet.autograd.library.half import module_cast
+from gradvet.autograd.library.inputs import bind, carried, in_mode, made_in, operands_of
 from gradvet.autograd.library.kept import Inputs, Operand
-from gradvet.autograd.library.operations import (
-    bind,
-    carried,
-    computed,
-    dropping,
-    in_mode,
-    made_in,
-    mutate,
-    operands_of,
-    results,
-    written_unseen,
-)
+from gradvet.autograd.library.operations import dropping, mutate, results
+from gradvet.autograd.library.results import computed
+from gradvet.autograd.library.storages import written_unseen
 from gradvet.autograd.library.tensors import set_requires_grad
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import (

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gradvet.autograd.graph import backward, backward_event, held_tensors, opaque_inputs, unknown_cut
+from gradvet.autograd.knowledge.frameworks import TRANSFORM
 from gradvet.autograd.library import (
     arrays,
     custom_functions,
@@ -18,7 +19,7 @@ from gradvet.autograd.library import (
 )
 from gradvet.autograd.library.distributions import call_distribution, samples
 from gradvet.autograd.library.escapes import in_thread
-from gradvet.autograd.library.operations import tensor_like
+from gradvet.autograd.library.results import tensor_like
 from gradvet.autograd.library.tensors import MethodCall
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import FLOAT, YES, Alias, Tensor
@@ -613,7 +614,9 @@ def call_object(m: Machine, ref: Ref, call: Call) -> Value:
                 if m.judge is not None:
                     m.judge.module_called(ref, call.node, value)
                 return value
-        case Opaque() if _is_submodule(m, call) and any(held_tensors(m, v) for v in call.args):
+        case Opaque(reason=reason) if (
+            reason != TRANSFORM and _is_submodule(m, call) and any(held_tensors(m, v) for v in call.args)
+        ):
             func = call.node.func  # type: ignore[attr-defined]
             layers.as_module(m, ref, content, f"`{ast.unparse(func)}`", call.node)
             if type(m.cells.get(ref.address)) is Layer:  # one of an earlier iteration stays what it was
@@ -623,10 +626,10 @@ def call_object(m: Machine, ref: Ref, call: Call) -> Value:
     return unknown_call(m, call, CALLED, ref)
 
 
-def _is_submodule(m: Machine, call: Call) -> bool:
+def _is_submodule(m: Machine, called: Opaque, call: Call) -> bool:
     """Whether what is called is an attribute of a module: then it is a module that was made elsewhere."""
     match call.node:
-        case ast.Call(func=ast.Attribute(value=ast.Name())):
+        case ast.Call(func=ast.Attribute(value=ast.Name())) if called.reason != TRANSFORM:
             receiver = m.frames[-1].receiver
             content = m.cells.get(getattr(receiver, "address", -1))
             return type(content) is Instance and m.classes[content.owner].is_module

@@ -4,7 +4,7 @@ import ast
 from functools import partial
 
 from gradvet.autograd.library import layers
-from gradvet.autograd.library.operations import changed_storage
+from gradvet.autograd.library.storages import changed_storage
 from gradvet.autograd.library.tensors import combined
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import NOTHING, Origin, Tensor

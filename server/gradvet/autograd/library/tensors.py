@@ -9,23 +9,14 @@ from gradvet.autograd.events_exit import DetachLate
 from gradvet.autograd.graph import backward, held_tensors, unknown_cut
 from gradvet.autograd.knowledge.lookup import Op, load
 from gradvet.autograd.library import flags, forgotten, hooks
+from gradvet.autograd.library.changes import edit
 from gradvet.autograd.library.half import half_to_numpy
+from gradvet.autograd.library.inputs import in_mode, made_in, operands_of, scalar_cuts
 from gradvet.autograd.library.kept import Inputs as OpInputs
 from gradvet.autograd.library.kept import Operand
-from gradvet.autograd.library.operations import (
-    asked_by_bases,
-    computed,
-    edit,
-    in_mode,
-    made_again,
-    made_in,
-    operands_of,
-    perform,
-    scalar_cuts,
-    tensor_like,
-    tracked_together,
-    version_of,
-)
+from gradvet.autograd.library.operations import perform
+from gradvet.autograd.library.results import computed, tensor_like
+from gradvet.autograd.library.storages import asked_by_bases, made_again, tracked_together, version_of
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import (
     ANY_FN,

@@ -22,9 +22,11 @@ from gradvet.autograd.library import hooks, layers, serialised
 from gradvet.autograd.library.arrays import array_in
 from gradvet.autograd.library.distributions import inputs_of
 from gradvet.autograd.library.externals import handles
+from gradvet.autograd.library.inputs import made_in
 from gradvet.autograd.library.layers import NORMED, PARAMETRIZED
-from gradvet.autograd.library.operations import made_in, perform, tensor_like
+from gradvet.autograd.library.operations import perform
 from gradvet.autograd.library.optimizers import make_scaler
+from gradvet.autograd.library.results import tensor_like
 from gradvet.autograd.library.tensors import combined, made_leaf, numbers_in, rewrapped, set_attribute
 from gradvet.autograd.library.tensors import copied as copied_by_constructor
 from gradvet.autograd.machine import MODE, MODE_SETTER, Machine

@@ -1,0 +1,187 @@
+"""The state of a tensor that an op has made, and its node in the graph."""
+
+import ast
+
+from gradvet.autograd.graph import (
+    add_node,
+    is_data,
+    is_of_data,
+    is_weight,
+    unknown_behind,
+    unknown_cut,
+    unknown_key,
+)
+from gradvet.autograd.knowledge.lookup import Op, Output
+from gradvet.autograd.library import unrecorded
+from gradvet.autograd.library.inputs import argument_cuts, made_in
+from gradvet.autograd.library.kept import Inputs, Operand, Places, saved_by
+from gradvet.autograd.machine import Machine
+from gradvet.autograd.memory.domain import ANY_FN, FLOAT, GRAD, MAYBE, NO, NO_FN, NOTHING, YES, Origin, Tensor
+from gradvet.autograd.memory.values import Ref, Tuple
+
+MOST_ORIGINS = 4
+
+
+ALONE = frozenset({"the caller, which is not in this file, leaves grad mode on"})
+
+
+def computed(
+    m: Machine,
+    site: ast.AST,
+    address: int,
+    words: str,
+    fn: tuple[str, ...],
+    granted: int,
+    through: list[Operand],
+    inputs: Inputs,
+    dtype: int,
+    op: Op | None = None,
+    out: Output | None = None,
+    also_saved: frozenset[int] = NOTHING,
+    places: Places | None = None,
+) -> Tensor:
+    """The state of a tensor that an op has just made, and its node in the graph, which keeps what is `also_saved`.
+
+    `places` are the addresses of all that the op makes, when that is more than this tensor.
+    """
+    cuts = argument_cuts(m, inputs)
+    assumes: frozenset[str] = frozenset()
+    leaves = NOTHING
+    for operand in inputs.operands:
+        cuts |= operand.state.cuts
+    for operand in through:
+        leaves |= operand.state.leaves
+        assumes |= operand.state.assumes
+    stopped = [o.state for o in inputs.operands if o.state.requires_grad & YES]
+    if op is not None and op.name.endswith("_like"):
+        cuts = NOTHING  # it takes the shape and none of the values
+    elif granted == NO and stopped:
+        kind = "no_grad" if m.mode != GRAD and (out is None or out.grad != "never") else "nondiff"
+        behind = frozenset().union(*(s.leaves for s in stopped))
+        nodes = frozenset().union(*(s.nodes for s in stopped))
+        place = m.mode_place() or site if kind == "no_grad" else site
+        cuts |= {m.cut(kind, words, place, behind, nodes, cuts)}
+    elif granted == NO and out is not None and out.grad == "never" and m.mode == GRAD:
+        for value in inputs.unknown:
+            if not is_data(m, value):
+                cuts |= unknown_cut(m, value, "nondiff", words, site)
+    origins = tuple(o.state.origin for o in (through or inputs.operands) if o.state.origin is not None)[
+        :MOST_ORIGINS
+    ]
+    origin = Origin(site, words, origins)
+    if m.autocasts:
+        m.casting.setdefault(site, m.autocasts[-1])
+    elif site in m.casting:
+        m.casting[site] = None
+    inference = made_in(m)
+    if m.alone and m.mode == GRAD and granted != NO and not m.mode_nodes:
+        assumes |= ALONE
+    if granted == NO:
+        return Tensor(
+            dtype=dtype,
+            storage=frozenset({address}),
+            cuts=cuts,
+            origin=origin,
+            inference=inference,
+            assumes=assumes,
+        )
+    if words in _TOGETHER and m.judge is not None:
+        cuts -= m.judge.cut_notes.gathered  # the own tensor was put back among the copies
+    _from_unknown(m, address, inputs)
+    names: frozenset[str | None] = frozenset(fn) or frozenset({ANY_FN})
+    unrecorded.used(m, site, op, inputs.operands)
+    saved, keeps, higher = saved_by(m, address, places or {"0": address}, op, inputs, leaves)
+    saved |= also_saved
+    known = not inputs.unknown
+    add_node(
+        m, address, words, site, [o.state for o in through], saved, keeps, all_known=known, higher=higher
+    )
+    if not known:
+        m.store.set(unknown_key(address), Tuple(inputs.unknown))
+    if address in m.expected:
+        assumes |= {m.expected[address]}
+    if (
+        op is not None
+        and op.no_backward
+        and m.judge is not None
+        and any(op.no_backward.get(o.parameter) == "always" for o in through)
+    ):
+        m.judge.cut_notes.no_backward.add(site)
+    if m.judge is not None:
+        m.judge.flow.computed(address, words, site, inputs)
+    if out is not None and out.zero:
+        cuts |= {m.cut("zero", words, site, leaves, NOTHING, cuts)}
+        leaves = NOTHING
+    return Tensor(
+        requires_grad=granted,
+        is_leaf=NO if granted == YES else MAYBE,
+        grad_fn=names if granted == YES else names | NO_FN,
+        dtype=FLOAT if granted == YES else dtype,
+        storage=frozenset({address}),
+        inference=inference,
+        nodes=frozenset({address}),
+        leaves=leaves,
+        cuts=cuts,
+        origin=origin,
+        assumes=assumes,
+        dead=dead_terms(m, words, inputs),
+    )
+
+
+_LINEAR = frozenset({"+", "-", "+=", "-=", "*", "/", "*=", "/=", "neg", "mean()", "sum()", "add()", "sub()"})
+
+
+_ADDING = frozenset({"+", "-", "+=", "-=", "add()", "sub()"})
+
+
+_TOGETHER = frozenset({"cat()", "stack()", "concat()", "concatenate()"})
+
+
+def _from_unknown(m: Machine, address: int, inputs: Inputs) -> None:
+    """Note what unknown things a tensor was computed from."""
+    if m.judge is None or not (inputs.unknown or m.judge.cut_notes.unknown_of):
+        return
+    behind = unknown_behind(m, *inputs.unknown, *(operand.value for operand in inputs.operands))
+    if behind:
+        m.judge.cut_notes.unknown_of[address & ~1] = behind
+
+
+def dead_terms(m: Machine, words: str, inputs: Inputs) -> frozenset[int]:
+    """The cuts of terms that are only added: whatever their weight, they change a loss and no gradient."""
+    asking = [o for o in inputs.operands if o.state.requires_grad & YES]
+    if (
+        (inputs.unknown or asking)
+        and all(o.state.requires_grad == MAYBE and o.state.dead for o in asking)
+        and all(is_data(m, value) for value in inputs.unknown)
+        and all(is_of_data(m, o.value) for o in asking)
+    ):
+        # Whatever is computed of constants and of data is a constant; that it may require grad is for the data's sake.
+        behind = frozenset[int]().union(*(o.state.cuts for o in inputs.operands))
+        return m.nearest_cut(behind | argument_cuts(m, inputs))
+    if words not in _LINEAR or not inputs.operands:
+        return NOTHING
+    dead = NOTHING
+    if words in _ADDING:
+        for operand in inputs.operands:
+            state = operand.state
+            if state.requires_grad == YES:
+                dead |= state.dead
+                if not state.leaves and not state.assumes:
+                    dead |= m.nearest_cut(frozenset(c for c in state.cuts if m.cuts[c].kind == "zero"))
+            elif state.requires_grad == NO:
+                dead |= m.nearest_cut(state.cuts)
+            else:
+                dead |= state.dead
+        dead |= m.nearest_cut(argument_cuts(m, inputs))
+    elif len(inputs.operands) == 1 and all(is_weight(m, value) for value in inputs.unknown):
+        state = inputs.operands[0].state
+        # A weight of which nothing is known makes of a constant no more than a constant that is weighted.
+        dead = state.dead if state.requires_grad != NO else m.nearest_cut(state.cuts)
+    return dead
+
+
+def tensor_like(m: Machine, site: ast.AST, tag: str, **fields: object) -> Ref:
+    """A new tensor with storage of its own."""
+    address = m.address(site, tag)
+    m.place(address, Tensor(storage=frozenset({address}), origin=Origin(site, tag), **fields))  # type: ignore[arg-type]
+    return Ref(address)

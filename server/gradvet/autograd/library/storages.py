@@ -1,0 +1,162 @@
+"""Storages: how often they were changed, who lies on them, who saved them, and the views and bases on them."""
+
+from collections.abc import Callable
+
+from gradvet.autograd.graph import node_key, version_key
+from gradvet.autograd.machine import Machine
+from gradvet.autograd.memory.domain import ANY_FN, MAYBE, NO, NOTHING, YES, Node, Tensor, join_tensors
+from gradvet.autograd.memory.values import Const, Each, Number, Ref, Value, atoms
+
+
+def version_of(m: Machine, storage: int) -> int:
+    """How often a storage was changed in place; -1 when that is not known."""
+    version = m.cells.get(version_key(storage))
+    if version is None:
+        return 0
+    return version.value if type(version) is Const else -1
+
+
+def changed_storage(m: Machine, storage: int, *, certain: bool) -> None:
+    """Count a change of a storage; one that may not have happened makes the count unknown."""
+    version = version_of(m, storage)
+    known = certain and not storage & 1 and version >= 0
+    m.store.set(version_key(storage), Const("int", version + 1) if known else Number("int"))
+
+
+def count_change(m: Machine, state: Tensor) -> None:
+    """A change is counted for each storage that a tensor may have; `.data` and arrays have counters of their own."""
+    for storage in state.storage if counts_with_source(state) else ():
+        changed_storage(m, storage, certain=len(state.storage) == 1)
+
+
+def leaf_behind(m: Machine, state: Tensor) -> Tensor | None:
+    """The leaf that requires grad and is this tensor, or the base of which it is a view; None if it may be neither."""
+    if state.is_leaf == YES and state.view == NO:
+        return state if state.alias is None else None
+    if state.view != YES or not state.base:
+        return _leaf_shared(m, state)
+    bases = [m.cells.get(address) for address in sorted(state.base)]
+    leaves = [_leaf_shared(m, base) for base in bases if type(base) is Tensor]
+    return leaves[0] if len(leaves) == len(bases) and all(leaf is not None for leaf in leaves) else None
+
+
+def _leaf_shared(m: Machine, state: Tensor) -> Tensor | None:
+    """The leaf that requires grad and is this tensor, or whose storage a part of its graph surely is."""
+    if state.requires_grad == state.is_leaf == YES and state.view == NO:
+        return state
+    if not (
+        state.view & YES and state.requires_grad == YES and state.alias is None and len(state.leaves) == 1
+    ):
+        return None
+    leaf = m.cells.get(min(state.leaves))
+    if type(leaf) is not Tensor or leaf.view != NO or not leaf.is_leaf == leaf.requires_grad == YES:
+        return None
+    return leaf if len(state.storage) == 1 and leaf.storage == state.storage else None
+
+
+def changed_unseen(m: Machine, value: Value, before: Tensor | None = None) -> None:
+    """After a change that autograd does not record, the grad_fn of a view is made again when it is next asked for.
+
+    So is that of all views which count their versions together with what was changed.
+    """
+    if before is not None and not _may_count_with_source(before):
+        return
+    storage = frozenset[int]().union(*(state.storage for _, state in m.tensors(value)))
+    for address in m.store.sharing.on(storage):
+        other = m.cells.get(address)
+        if type(other) is not Tensor or not other.storage & storage:
+            continue
+        if other.view & YES and other.requires_grad & YES and _may_count_with_source(other):
+            m.store.set(address, made_again(other))
+
+
+def written_unseen(m: Machine, value: Value) -> None:
+    """A tensor is written while grad mode is off, by something that is told of in another way."""
+    state = m.tensor(value)
+    if state is not None:
+        count_change(m, state)
+        changed_unseen(m, value, state)
+
+
+def _may_count_with_source(state: Tensor) -> bool:
+    """What only may be a view of an array or of `.data` may as well be something of its own."""
+    return state.view == MAYBE or counts_with_source(state)
+
+
+def counts_with_source(state: Tensor) -> bool:
+    """Whether a tensor counts its versions together with what it was taken from; `.data` and arrays do not."""
+    return state.alias is None or state.alias.kind == "detach"
+
+
+def made_again(view: Tensor) -> Tensor:
+    """A view whose grad_fn may be made again from its base; one that had none as a leaf may have one then."""
+    return view._replace(is_leaf=view.is_leaf | NO, grad_fn=view.grad_fn | {ANY_FN})
+
+
+def bases_of(m: Machine, value: Value) -> frozenset[int]:
+    """What a view of this value is a view of: of a view its base, of another tensor that tensor."""
+    found = NOTHING
+    for ref, state in m.tensors(value):
+        if state.view & YES:
+            found |= state.base
+        if state.view & NO or not state.base:
+            found |= {ref.address}
+    return found
+
+
+def asked_by_bases(m: Machine, bases: frozenset[int]) -> int:
+    """Whether what a view may be a view of requires grad; nothing when none of it is known."""
+    found = 0
+    for address in bases:
+        base = m.cells.get(address)
+        found |= base.requires_grad if type(base) is Tensor else 0
+    return found
+
+
+def tracked_together(m: Machine, bases: frozenset[int]) -> list[tuple[int, Tensor]]:
+    """The tensors, by address, that are these bases or may be views of them."""
+    known = ((at, m.cells.get(at)) for at in sorted({*bases, *m.store.sharing.over(bases)}))
+    return [
+        (at, other) for at, other in known if type(other) is Tensor and (at in bases or other.base & bases)
+    ]
+
+
+def reach_aliases(
+    m: Machine, target: Value, before: Tensor, bases: frozenset[int], change: Callable[[object], object]
+) -> None:
+    """What autograd tracks as the base, or as another view, of a tensor that was changed gets its graph too."""
+    done = _all_refs(target)
+    for address, other in tracked_together(m, bases):
+        if Ref(address) in done:
+            continue
+        m.charge(20)
+        is_base = address in bases
+        certain = len(bases) == 1 and (is_base or (other.view == YES and len(other.base) == 1))
+        certain = certain and (len(done) == 1 and (before.view == YES or not is_base))
+        made = change(other)
+        if type(made) is Tensor:
+            made = made._replace(grad_fn=made.grad_fn | frozenset({ANY_FN}), dead=other.dead)
+            m.store.set(address, made if certain and not address & 1 else join_tensors(other, made))
+
+
+def _all_refs(value: Value) -> tuple[Ref, ...]:
+    return value.refs if type(value) is Each else tuple(a for a in atoms(value) if type(a) is Ref)
+
+
+def savers(m: Machine, state: Tensor) -> list[int]:
+    """The nodes, not freed yet, that saved this tensor's storage for backward as it is now."""
+    if len(state.storage) != 1:
+        return []
+    (place,) = state.storage
+    return [address for address, node in saving(m, place) if node.freed == NO and node.spoiled == NO]
+
+
+def saving(m: Machine, storage: int) -> list[tuple[int, Node]]:
+    """The nodes, by address, that saved a storage."""
+    found = []
+    for at in sorted(m.judge.walks.saved_by.get(storage & ~1, ())) if m.judge is not None else ():
+        for address in (at, at | 1):
+            node = m.cells.get(node_key(address))
+            if type(node) is Node and storage in node.saved:
+                found.append((address, node))
+    return found
