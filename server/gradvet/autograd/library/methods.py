@@ -614,9 +614,7 @@ def call_object(m: Machine, ref: Ref, call: Call) -> Value:
                 if m.judge is not None:
                     m.judge.module_called(ref, call.node, value)
                 return value
-        case Opaque(reason=reason) if (
-            reason != TRANSFORM and _is_submodule(m, call) and any(held_tensors(m, v) for v in call.args)
-        ):
+        case Opaque() if _is_submodule(m, content, call) and any(held_tensors(m, v) for v in call.args):
             func = call.node.func  # type: ignore[attr-defined]
             layers.as_module(m, ref, content, f"`{ast.unparse(func)}`", call.node)
             if type(m.cells.get(ref.address)) is Layer:  # one of an earlier iteration stays what it was
