@@ -255,6 +255,21 @@ opt.zero_grad()
 loss.backward()
 opt.step()
 """,
+    "what a function has made and hands out detached is nobody else's": """
+class Predictor:
+    def __init__(self, model: nn.Module):
+        self.model = model
+
+    def moments(self, x):
+        mean = self.model(x).flatten()
+        spread = mean.pow(2)
+        return mean.detach(), spread.detach()
+
+    def predict(self, x):
+        mean, spread = self.moments(x)
+        mean -= spread.sum() / 2
+        return mean
+""",
     "a buffer takes no part in a gradient": """
 class Range(nn.Module):
     def __init__(self, low):

@@ -14,7 +14,7 @@ from gradvet.autograd.judging.forwards import unrecorded_forwards
 from gradvet.autograd.judging.frozen import reference_models
 from gradvet.autograd.judging.function_forms import function_forms
 from gradvet.autograd.judging.intents import intents
-from gradvet.autograd.judging.judge import DataRead, Judge, Kept, ModuleCall, holder_words
+from gradvet.autograd.judging.judge import DataRead, Edit, Judge, Kept, ModuleCall, holder_words
 from gradvet.autograd.judging.open_data import asks_what, open_data
 from gradvet.autograd.judging.unused_terms import unused_terms
 from gradvet.autograd.machine import CutInfo, Machine
@@ -438,7 +438,9 @@ def _aliases(m: Machine, judge: Judge, parents: Parents) -> None:
         if edit.how.startswith("copy_") and not edit.tensor.view & YES and not edit.saved:
             continue  # the whole is written anew: nobody wanted to keep a copy of it
         for source in edit.sources[:1]:
-            if not _lives_on(alias.node, edit.site, parents) and not edit.saved:
+            if not edit.saved and not (
+                _lives_on(alias.node, parents) and not _is_gone(m, source, edit, parents)
+            ):
                 continue
             seen.add(alias.node)
             m.emit(
@@ -463,13 +465,40 @@ def _is_direct(target: ast.expr | None, alias: ast.AST) -> bool:
     return False
 
 
-def _lives_on(alias: ast.AST, site: ast.AST, parents: Parents) -> bool:
+def _source_of(alias: ast.Call) -> ast.expr:
+    """What stands before `detach()`, without indices and attributes."""
+    source = alias.func.value if isinstance(alias.func, ast.Attribute) else alias.func
+    while isinstance(source, (ast.Subscript, ast.Attribute)):
+        source = source.value
+    return source
+
+
+def _is_gone(m: Machine, source: Tensor, edit: Edit, parents: Parents) -> bool:
+    """Whether a function that has returned by the time of an edit made the source, under a name of its own."""
+    alias = edit.tensor.alias
+    node = None if alias is None else alias.node
+    home = None if node is None else function_of(node, parents, ANY_FUNCTION)
+    name = _source_of(node) if isinstance(node, ast.Call) else None
+    if not isinstance(home, (ast.FunctionDef, ast.AsyncFunctionDef)) or not isinstance(name, ast.Name):
+        return False
+    made = [(*m.calls_to(at), m.site_of(at)) for at in source.storage]
+    running = (function_of(one, parents, ANY_FUNCTION) for one in (edit.site, *edit.calls))
+    return (
+        bool(made)
+        and all(any(_stands_in(one, home, parents) for one in calls if one is not None) for calls in made)
+        and not any(function is home for function in running)
+    )
+
+
+def _stands_in(node: ast.AST, function: ast.AST, parents: Parents) -> bool:
+    return function_of(node, parents, ANY_FUNCTION) is function
+
+
+def _lives_on(alias: ast.AST, parents: Parents) -> bool:
     """Whether the source has a name that is not given to the detached tensor itself."""
     if not isinstance(alias, ast.Call) or not isinstance(alias.func, ast.Attribute):
         return True
-    source = alias.func.value
-    while isinstance(source, (ast.Subscript, ast.Attribute)) and not isinstance(source, ast.Name):
-        source = source.value
+    source = _source_of(alias)
     if not isinstance(source, ast.Name):
         return False
     statement = statement_of(alias, parents)
