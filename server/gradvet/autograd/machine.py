@@ -36,7 +36,7 @@ from gradvet.stopping import stop_if_asked
 MODE = "mode"
 MODE_SETTER = "mode setter"
 MOST_STEPS = 12_000  # of one part: the module's body, or what nothing reached and is run by itself
-MOST_STEPS_FOR_A_LINE = 10  # on top of those, in all parts together: a long file has more to run
+MOST_STEPS_FOR_A_LINE = 20  # on top of those, in all parts together: a long file has more to run
 MOST_STEPS_IN_ALL = 36_000
 MOST_WORK = 4_000_000
 _TOO_MUCH_WORK = f"the run was stopped after {MOST_WORK} changes"

@@ -242,7 +242,8 @@ class Judge:
             self.escapes.conclude(module.parents)
         if self.machine.rewritten or self.snapshots.noticed:
             self.arrays.conclude(module.parents)
-            self.snapshots.conclude(module.parents)
+            edited = {edit.tensor.alias.node for edit in self.edits if edit.tensor.alias is not None}
+            self.snapshots.conclude(module.parents, edited)
 
     def looked_at(self, node: ast.AST, value: Value) -> None:
         """A value was read after something was changed behind its back."""

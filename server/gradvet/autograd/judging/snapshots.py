@@ -222,8 +222,8 @@ class SnapshotNotes:
                 if self.elsewhere is not None:
                     self.unseen.setdefault(ref.address & ~1, self.elsewhere)
 
-    def conclude(self, parents: Parents) -> None:
-        """Tell the snapshots that were used as if they were copies."""
+    def conclude(self, parents: Parents, edited: set[ast.AST]) -> None:
+        """Tell the snapshots that were used as if they were copies; those that were `edited` are told where they are."""
         m = self.machine
         told: set[ast.AST] = set()
         for address in (*self.loads, *self.reads):
@@ -241,6 +241,8 @@ class SnapshotNotes:
             told.add(site)
             m.emit(SnapshotAliased(site, calls, "state_dict", site, step, read[0], loaded is not None))
         for site, (address, node, calls, how) in self.equals.items():
+            if how == "restored" and site in edited:
+                continue
             if not any(site in walk(one) for one in told):
                 told.add(site)
                 step = self.steps.get(address)
