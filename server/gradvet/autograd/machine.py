@@ -546,6 +546,10 @@ class Machine:
         """The address of the one object that a value is; 0 when there may be others."""
         return value.address if type(value) is Ref and not value.address & 1 else 0
 
+    def is_unknown(self, value: Value) -> bool:
+        """Whether nothing is known of a value."""
+        return type(value) is Unknown or type(self.cells.get(getattr(value, "address", -1))) is Opaque
+
     def tensors(self, value: Value) -> list[tuple[Ref, Tensor]]:
         """The tensors that a value may be; other alternatives are left out."""
         found = []

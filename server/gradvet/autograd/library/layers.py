@@ -531,7 +531,7 @@ def opaque_forward(m: Machine, ref: Ref, trains: list[Operand], call: Call) -> V
     truth = NO
     for operand in through:
         truth = YES if YES in (operand.state.requires_grad, truth) else truth | operand.state.requires_grad
-    unknown = any(_is_unknown(m, value) for value in call.all_values())
+    unknown = any(m.is_unknown(value) for value in call.all_values())
     if truth == NO and (unknown or not trains or _holds_unknown(m, ref)):
         truth = MAYBE  # what is not seen of the module may train
     address = m.address(site, "module result")
@@ -553,15 +553,11 @@ def opaque_forward(m: Machine, ref: Ref, trains: list[Operand], call: Call) -> V
     return Ref(address)
 
 
-def _is_unknown(m: Machine, value: Value) -> bool:
-    return type(value) is Unknown or type(m.cells.get(getattr(value, "address", -1))) is Opaque
-
-
 def _holds_unknown(m: Machine, ref: Ref) -> bool:
     """Whether a module, or one in it, has an attribute of which nothing is known: it may be a module that trains."""
     return any(
         any(
-            _is_unknown(m, m.cells.get((inner.address, name)))
+            m.is_unknown(m.cells.get((inner.address, name)))
             for name in m.attributes.get(inner.address & ~1, ())
         )
         for _, inner in members(m, ref).modules

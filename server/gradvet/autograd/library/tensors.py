@@ -395,10 +395,7 @@ def set_index(m: Machine, holder: Value, key: Value, new: Value, node: ast.AST) 
 
 
 def _is_unknown(m: Machine, value: Value) -> bool:
-    return any(
-        type(atom) is Unknown or type(m.cells.get(getattr(atom, "address", -1))) is Opaque
-        for atom in atoms(value)
-    )
+    return any(m.is_unknown(atom) for atom in atoms(value))
 
 
 def written_through_view(m: Machine, holder: Value, new: Value, node: ast.AST) -> None:

@@ -393,15 +393,10 @@ def _asks_the_same(m: Machine, before: Call, now: Call) -> bool:
         len(olds) == len(news)
         and before.keywords.keys() == now.keywords.keys()
         and all(
-            old == new or (_is_blank(m, old) and _is_blank(m, new))
+            old == new or (m.is_unknown(old) and m.is_unknown(new))
             for old, new in zip(olds, news, strict=True)
         )
     )
-
-
-def _is_blank(m: Machine, value: Value) -> bool:
-    """Whether nothing is known of a value."""
-    return type(value) is Unknown or type(m.cells.get(getattr(value, "address", -1))) is Opaque
 
 
 def _has_number(call: Call) -> bool:

@@ -24,7 +24,6 @@ from gradvet.autograd.memory.values import (
     Function,
     Instance,
     Number,
-    Opaque,
     Ref,
     Sequence,
     Text,
@@ -94,7 +93,7 @@ def _tensor_op(
         op = knowledge.method(f"__r{name}__") or knowledge.method(f"__{name}__")
         if op is None:
             return combined(m, node, words, [left, right])
-        if _is_opaque(m, left):
+        if m.is_unknown(left):
             return combined(m, node, words, [left, right], op=None)
         return perform(m, node, op, (right, left), {}, name=words)
     return None
@@ -109,10 +108,6 @@ def to_numpy_operand(m: Machine, node: ast.AST, value: Value) -> None:
 
 def _is_array(m: Machine, value: Value) -> bool:
     return type(m.cells.get(getattr(value, "address", -1))) is Array
-
-
-def _is_opaque(m: Machine, value: Value) -> bool:
-    return type(value) is Unknown or type(m.cells.get(getattr(value, "address", -1))) is Opaque
 
 
 def binary(m: Machine, node: ast.AST, op: ast.operator, left: Value, right: Value) -> Value:
@@ -200,14 +195,14 @@ def _each_pair(m: Machine, node: ast.AST, op: ast.operator, left: Value, right: 
 def _pairs(m: Machine, a: Value, b: Value) -> list[tuple[Value, Value]]:
     """Two operands, of which one may be any of several unknown things: with such a one or a number they give one."""
     one, other = _are_opaque(m, a), _are_opaque(m, b)
-    if all(_are_opaque(m, side) or _is_opaque(m, side) or type(side) in (Const, Number) for side in (a, b)):
+    if all(_are_opaque(m, side) or m.is_unknown(side) or type(side) in (Const, Number) for side in (a, b)):
         return [(a, b)]
     return [(x, y) for x in (atoms(a) if one else (a,)) for y in (atoms(b) if other else (b,))]
 
 
 def _are_opaque(m: Machine, value: Value) -> bool:
     """Whether a value is one of several things of which nothing is known."""
-    return type(value) is Union and all(type(a) is Ref and _is_opaque(m, a) for a in value.atoms)
+    return type(value) is Union and all(type(a) is Ref and m.is_unknown(a) for a in value.atoms)
 
 
 def _groups(m: Machine, value: Value) -> list[Value]:
@@ -221,7 +216,7 @@ def _groups(m: Machine, value: Value) -> list[Value]:
 def _operands(m: Machine, value: Value) -> list[Value]:
     """The same, with all of which nothing is known as one. None takes no part in arithmetic: it would raise."""
     groups = [group for group in _groups(m, value) if group != const(None)]
-    opaque = [a for a in groups if type(a) is Ref and _is_opaque(m, a)]
+    opaque = [a for a in groups if type(a) is Ref and m.is_unknown(a)]
     together = join_all(opaque)
     return groups if together is None else [*(a for a in groups if a not in opaque), together]
 
@@ -337,7 +332,7 @@ def compare(m: Machine, node: ast.AST, op: ast.cmpop, left: Value, right: Value)
     for atom in (*atoms(left), *atoms(right)):
         if type(atom) is Number:
             cuts |= atom.cuts
-    if _is_opaque(m, left) or _is_opaque(m, right):
+    if m.is_unknown(left) or m.is_unknown(right):
         return m.unknown(node, "a comparison with something unknown", (left, right), "compare")
     return Number("bool", cuts)
 
