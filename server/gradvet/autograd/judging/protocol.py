@@ -646,8 +646,12 @@ class Protocol:
                 if loop.node is None or loop.node not in clearing:
                     continue
                 if loop.node in around:
-                    others = (self.sites[clear], self.sites[number])
-                    if _is_every_few(loop.node, site, others) and not self._serves(number, site):
+                    backward = self.sites[number]
+                    after = backward.calls == site.calls and _row(backward) > _row(
+                        site
+                    )  # it is another step's
+                    few = not after and _is_every_few(loop.node, site, (self.sites[clear], backward))
+                    if few and not self._serves(number, site):
                         return loop.node
                 elif not _leaves_early(loop.node):
                     return loop.node
