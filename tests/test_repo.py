@@ -15,7 +15,7 @@ from gradvet.rules import all_rules
 
 ROOT = Path(__file__).parent.parent
 RULES = ROOT / "server" / "gradvet" / "rules"
-NOT_OURS = {".git", ".cache", ".venv", "node_modules", "out", "dist", "__pycache__"}
+NOT_OURS = {".git", ".cache", ".venv", "node_modules", "out", "dist", "packages", "__pycache__"}
 
 
 def files() -> Iterator[Path]:
