@@ -223,7 +223,11 @@ class Protocol:
         if gone:
             self.clear((), node)
         else:
-            self.clears.append(Clear(self._number(node), NOTHING, NOTHING, 0, anything=True))
+            self._clear_anything(node)
+
+    def _clear_anything(self, node: ast.AST) -> None:
+        """Something that is not known clears nobody knows what."""
+        self.clears.append(Clear(self._number(node), NOTHING, NOTHING, 0, anything=True))
 
     def _is_all_of(self, optimizer: int, leaves: frozenset[int]) -> bool:
         """Whether these leaves are all that the backwards have filled of an optimizer whose parameters are not known."""
@@ -317,7 +321,7 @@ class Protocol:
         m = self.machine
         func = node.func if isinstance(node, ast.Call) else None
         if _clears(func):
-            self.clears.append(Clear(self._number(node), NOTHING, NOTHING, 0, anything=True))
+            self._clear_anything(node)
             return
         gives_loss = m.address(node, "call") in m.expected
         for value in values:
@@ -647,9 +651,8 @@ class Protocol:
                     continue
                 if loop.node in around:
                     backward = self.sites[number]
-                    after = backward.calls == site.calls and _row(backward) > _row(
-                        site
-                    )  # it is another step's
+                    # One that comes after this step in the same function is another step's.
+                    after = backward.calls == site.calls and _row(backward) > _row(site)
                     few = not after and _is_every_few(loop.node, site, (self.sites[clear], backward))
                     if few and not self._serves(number, site):
                         return loop.node

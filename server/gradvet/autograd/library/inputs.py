@@ -19,7 +19,6 @@ from gradvet.autograd.memory.values import (
     Text,
     Tuple,
     Union,
-    Unknown,
     Value,
     atoms,
 )
@@ -63,11 +62,7 @@ def bind(m: Machine, site: ast.AST, op: Op, args: tuple[Value, ...], keywords: d
         held = operands_of(m, name, value)
         operands += held
         if not held or m.tensor(value) is None:
-            found = [
-                atom
-                for atom in _leaves_of(m, value)
-                if type(atom) is Unknown or type(m.cells.get(getattr(atom, "address", -1))) is Opaque
-            ]
+            found = [atom for atom in _leaves_of(m, value) if m.is_unknown(atom)]
             asking = asking or bool(found and (name in op.grad_from or name.startswith("arg")))
             unknown += found
     return Inputs(arguments, tuple(operands), tuple(unknown), asking)

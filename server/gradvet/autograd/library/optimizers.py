@@ -15,7 +15,6 @@ from gradvet.autograd.memory.values import (
     Dict,
     Each,
     Number,
-    Opaque,
     Optimizer,
     Ref,
     Sequence,
@@ -57,7 +56,7 @@ def init_base(m: Machine, receiver: Ref, owner: int, call: Call) -> None:
         return
     defaults = call.argument(1, "defaults")
     content = m.cells.get(getattr(defaults, "address", -1))
-    if type(given) is Unknown or type(m.cells.get(getattr(given, "address", -1))) is Opaque:
+    if m.is_unknown(given):
         given = m.new(call.node, Sequence("list", None, _any_parameter(m, call), nonempty=True), "given")
     _set_up(m, receiver, given, content if type(content) is Dict else Dict(), Dict(), call)
     m.write_cell(receiver, "defaults", defaults if defaults is not None else Unknown("settings"))

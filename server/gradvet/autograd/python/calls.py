@@ -572,6 +572,12 @@ def decorate(m: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef, function:
     return value
 
 
+def method_of(m: Machine, value: Value, name: str) -> Value | None:
+    """The method of this name that the class of an object has; None for what is no object of a class of the file."""
+    content = m.cells.get(getattr(value, "address", -1))
+    return find_in_class(m, content.owner, name) if type(content) is Instance else None
+
+
 def _is_callable(m: Machine, value: Value) -> bool:
     """Whether a value is an object of the file that can be called."""
     return _has(m, value, "__call__")
@@ -579,8 +585,7 @@ def _is_callable(m: Machine, value: Value) -> bool:
 
 def _has(m: Machine, value: Value, name: str) -> bool:
     """Whether a value is an object of the file whose class has this method."""
-    content = m.cells.get(getattr(value, "address", -1)) if type(value) is Ref else None
-    return type(content) is Instance and find_in_class(m, content.owner, name) is not None
+    return type(value) is Ref and method_of(m, value, name) is not None
 
 
 # -- classes

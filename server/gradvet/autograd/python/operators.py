@@ -22,7 +22,6 @@ from gradvet.autograd.memory.values import (
     Dict,
     External,
     Function,
-    Instance,
     Number,
     Ref,
     Sequence,
@@ -35,7 +34,7 @@ from gradvet.autograd.memory.values import (
     const,
     join_all,
 )
-from gradvet.autograd.python.calls import Call, call_value, find_in_class
+from gradvet.autograd.python.calls import Call, call_value, method_of
 from gradvet.autograd.python.objects import element_of, items_of
 
 _NAMES = {
@@ -157,8 +156,7 @@ def binary(m: Machine, node: ast.AST, op: ast.operator, left: Value, right: Valu
 
 def _special(m: Machine, value: Value, name: str) -> Value | None:
     """A special method of an object of the file, bound to it; None for anything else."""
-    content = m.cells.get(getattr(value, "address", -1)) if type(value) is Ref else None
-    found = find_in_class(m, content.owner, name) if type(content) is Instance else None
+    found = method_of(m, value, name) if type(value) is Ref else None
     return None if found is None else Bound(found, value)
 
 
@@ -396,10 +394,9 @@ def in_place(m: Machine, node: ast.AugAssign, op: ast.operator, current: Value, 
     if type(content) is Array:
         arrays.written(m, current, content, node)
         return current
-    if type(content) is Instance:
-        special = find_in_class(m, content.owner, f"__i{_NAMES[type(op)]}__")
-        if special is not None:
-            return call_value(m, Bound(special, current), Call(node, (value,)))
+    own = _special(m, current, f"__i{_NAMES[type(op)]}__")
+    if own is not None:
+        return call_value(m, own, Call(node, (value,)))
     return binary(m, node, op, current, value)
 
 

@@ -37,7 +37,16 @@ from gradvet.autograd.memory.values import (
     join,
     join_all,
 )
-from gradvet.autograd.python.calls import FIELD, Call, begin, call_value, find_in_class, unknown_call, waiting
+from gradvet.autograd.python.calls import (
+    FIELD,
+    Call,
+    begin,
+    call_value,
+    find_in_class,
+    method_of,
+    unknown_call,
+    waiting,
+)
 from gradvet.autograd.python.contexts import SUPPRESSING
 from gradvet.autograd.python.control import is_instance, truth
 from gradvet.autograd.python.objects import are_parameters, element_of, get_attribute, items_of, set_attribute
@@ -195,7 +204,7 @@ def _container(m: Machine, name: str, call: Call) -> Value:
     if name == "builtins.sorted":
         _ask_key(m, source, call)
     content = m.cells.get(getattr(source, "address", -1))
-    own = find_in_class(m, content.owner, "__iter__") if type(content) is Instance else None
+    own = method_of(m, source, "__iter__")
     if name == "builtins.iter" and own is not None:
         return call_value(m, own, call)
     if name == "builtins.iter" and not _is_members(m, source) and items_of(m, source) is not None:
@@ -356,8 +365,7 @@ def _arithmetic(m: Machine, name: str, call: Call) -> Value:
     short = name.rpartition(".")[2]
     if m.tensor(call.args[0]) is not None:
         return call_value(m, External(f"torch.{short}"), call)
-    content = m.cells.get(getattr(call.args[0], "address", -1))
-    own = find_in_class(m, content.owner, f"__{short}__") if type(content) is Instance else None
+    own = method_of(m, call.args[0], f"__{short}__")
     if own is not None:
         return call_value(m, own, call)
     return Number("number", number_of(m, call.node, name, call.args[0]).cuts)
