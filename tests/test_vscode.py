@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -17,11 +18,16 @@ from tools.vsix.install import here
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
+IN_VAIN = re.compile(r"Timeout \d+ms exceeded")
 FONTS = ("/usr/share/fonts/truetype/dejavu", "/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc")
 
 
 def play(name: str, shots: Path) -> None:
-    """Run a scenario; it has to say that it passed."""
+    """Run a scenario; it has to say that it passed.
+
+    One in which the browser waited in vain is begun once more: the workbench itself at times hangs on a machine
+    that has much else to do. What was seen and is wrong fails at once.
+    """
     there(lambda: need(*FONTS))
     given = {
         "codeServer": str(there(code_server)),
@@ -30,17 +36,20 @@ def play(name: str, shots: Path) -> None:
         "python": sys.executable,
         "shots": str(shots),
     }
-    done = subprocess.run(
-        [shutil.which("node") or "node", str(HERE / "vscode" / f"{name}.mjs")],
-        env={**os.environ, "GRADVET_VSCODE": json.dumps(given)},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        timeout=900,
-        check=False,
-    )
-    print(done.stdout)
+    for _ in range(2):
+        done = subprocess.run(
+            [shutil.which("node") or "node", str(HERE / "vscode" / f"{name}.mjs")],
+            env={**os.environ, "GRADVET_VSCODE": json.dumps(given)},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=900,
+            check=False,
+        )
+        print(done.stdout)
+        if done.returncode == 0 or not IN_VAIN.search(done.stdout):
+            break
     assert 0 == done.returncode, f"{done.stdout}\n{done.stderr}"
     assert done.stdout.rstrip().endswith("passed")
 

@@ -72,13 +72,17 @@ export class Hands {
     await this.goTo(before.length, before.at(-1).length + 1 + offset);
   }
 
+  /** The file to the front: by Enter, and with the mouse where Enter came too early for the list. */
   async openFile(name) {
+    let byMouse = false;
     await this.again(async (patience) => {
       await this.press("Control+p");
       await this.input.waitFor({ state: "visible", timeout: patience });
       await this.input.fill(name);
-      await this.page.locator(".quick-input-list .monaco-list-row", { hasText: name }).first().waitFor({ timeout: patience });
-      await this.press("Enter");
+      const row = this.page.locator(".quick-input-list .monaco-list-row", { hasText: name }).first();
+      await row.waitFor({ timeout: patience });
+      await (byMouse ? row.click({ timeout: patience }) : this.press("Enter"));
+      byMouse = !byMouse;
       await this.page.locator(".tab.active", { hasText: name }).first().waitFor({ timeout: patience });
     });
   }
