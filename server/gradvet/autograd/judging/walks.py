@@ -75,6 +75,8 @@ class Walks:
     told: set[object] = field(default_factory=set)
     reads: dict[ast.AST, set[str]] = field(default_factory=dict)
     saved_by: dict[int, set[int]] = field(default_factory=dict)
+    apart: dict[int, frozenset[int]] = field(default_factory=dict)
+    """By node the storages that it saved through `.data` alone, which counts its changes by itself."""
     revived: dict[int, tuple[Carrier, ...]] = field(default_factory=dict)
     perhaps: int = 0
     clones: dict[int, set[int]] = field(default_factory=dict)
@@ -118,7 +120,7 @@ class Walks:
             self._outdate(leaf, sure)
         for storage in state.storage:
             for address, node in saving(m, storage):
-                if YES in {node.spoiled, node.freed}:
+                if YES in {node.spoiled, node.freed} or storage in self.apart.get(address & ~1, ()):
                     continue
                 bit = bit or self._number(site, value, state, target, how, maker)
                 spoiled = sure if not storage & 1 else MAYBE

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from gradvet.autograd.knowledge.ops import Op
+from gradvet.autograd.library.storages import counts_with_source
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import MAYBE, NO, YES, Tensor
 from gradvet.autograd.memory.values import Value
@@ -52,6 +53,7 @@ def saved_by(
     if any(out.zero for out in op.out):
         m.zeroing.add(address & ~1)
     saved: set[int] = set()
+    counted: set[int] = set()
     may_ask = [o for o in inputs.operands if o.state.requires_grad & YES]
     asking = {o.parameter for o in may_ask if o.state.requires_grad == YES}
     if len(may_ask) == 1 and not inputs.unknown:
@@ -59,11 +61,20 @@ def saved_by(
     for entry in op.saves_in:
         if entry.answer == "always" and entry.needs & asking:
             for operand in inputs.operands:
-                if operand.parameter == entry.operand and not operand.bias:
-                    saved |= operand.state.storage if len(operand.state.storage) == 1 else set()
+                if (
+                    operand.parameter == entry.operand
+                    and not operand.bias
+                    and len(operand.state.storage) == 1
+                ):
+                    saved |= operand.state.storage
+                    if counts_with_source(operand.state):
+                        counted |= operand.state.storage
     for entry in op.saves_out:
         if entry.answer == "always" and entry.needs & asking and entry.operand in places:
             saved.add(places[entry.operand])
+            counted.add(places[entry.operand])
+    if m.judge is not None and len(saved) > len(counted):
+        m.judge.walks.apart[address & ~1] = frozenset(saved - counted)
     keeps = YES if saved else _keeps(op, asking, {o.parameter for o in may_ask}, inputs)
     return frozenset(saved), keeps, _graph_of_gradients(op, inputs)
 
