@@ -114,8 +114,12 @@ def test_each_distribution_record_is_well_formed(name: str) -> None:
         "views",
         "without",
         "computes",
+        "kept",
+        "lazy",
+        "same",
     }
     assert not set(record["grad"]) & set(record["no_grad"])
+    assert set(record.get("computes", ())) | set(record.get("kept", ())) <= set(record["init"])
     assert "sample" in record["no_grad"] or name.endswith("OneHotCategoricalStraightThrough")
     assert ("rsample" in record["grad"]) is record["has_rsample"]
 

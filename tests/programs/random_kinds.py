@@ -90,6 +90,34 @@ def views_are_made_again() -> None:
     parameter
 
 
+def data_counts_its_changes_by_itself() -> None:
+    """And so do its views and what is detached from it."""
+    weight, asking = nn.Linear(3, 3).weight, torch.ones(3, 3, requires_grad=True)
+    data = weight.data
+    data += asking
+    view, of_weight = data.t(), weight.t()
+    with torch.no_grad():
+        data.fill_(1.0)
+    view, of_weight
+    data.detach().zero_()
+    view, of_weight
+    detached = weight.detach()
+    detached[0] = asking[0]
+    other = detached.t()
+    with torch.no_grad():
+        weight.add_(1.0)
+    of_weight, other, view
+
+
+def a_view_is_written_with_what_was_detached_from_it() -> None:
+    """The leaf that is written shares its storage, and it is no view of that leaf."""
+    perhaps = torch.autograd.functional.jacobian(lambda x: x.sum(0), torch.ones(3, 3))
+    row = perhaps[0]
+    for _ in range(3):
+        row.copy_(row.detach().requires_grad_())
+    row
+
+
 def gradients_that_are_not_there() -> None:
     x, y = torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True)
     made = (x * 2).exp()
@@ -196,6 +224,8 @@ if __name__ == "__main__":
     parameters_of_distributions()
     views_ask_as_their_base_does()
     views_are_made_again()
+    data_counts_its_changes_by_itself()
+    a_view_is_written_with_what_was_detached_from_it()
     perhaps_in_place(torch.ones(1).item())
     gradients_that_are_not_there()
     containers()

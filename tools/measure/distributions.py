@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import distributions
 from torch.distributions import Distribution
+from torch.distributions.utils import lazy_property
 
 from tools.measure.execute import attempt, limited
 from tools.measure.fold import Record, answer, listed
@@ -74,6 +75,7 @@ def measure(name: str) -> Record:
             "without": _without(recipes()[name], init, record["grad"]),
             "computes": _computes(recipes()[name], init, record["grad"]),
             "views": _views(recipes()[name]),
+            **_attributes(recipes()[name], init),
         }
         return record | {key: found for key, found in extras.items() if found}
 
@@ -107,6 +109,7 @@ def _views(call: str) -> list[str]:
             ("sample", partial(made.sample, (2,))),
             ("rsample", partial(made.rsample, (2,))),
         ]
+        several += [(name, partial(getattr, made, name)) for name in dir(type(made)) if _is_lazy(made, name)]
         for result, get in (*_results(made).items(), *several):
             found = attempt(get)
             if isinstance(found, torch.Tensor):
@@ -128,13 +131,59 @@ def _without(call: str, init: list[str], results: list[str]) -> Record:
     return {result: sorted(every - reached) for result, reached in carried.items() if reached != every}
 
 
+def _attributes(call: str, init: list[str]) -> Record:
+    """What the attributes are: `kept` what was given, where shapes agree, or computed from it at once; `lazy` made once.
+
+    These are computed in grad mode, whatever the mode is when one is first asked for. Some are the `same` as another
+    of these, or as an attribute of a distribution that was given.
+    """
+    kept, lazy, same = set[str](), set[str](), list[set[tuple[str, str]]]()
+    for one in _spellings(call, init):
+        args, named = _arguments(one, SHAPES[0])
+        found = attempt(partial(_built, one, args, named))
+        if not isinstance(found, Distribution):
+            continue
+        given = dict(zip(init, args, strict=False)) | named
+        lazy |= {name for name in dir(type(found)) if name[0] != "_" and _is_lazy(found, name)}
+        held = _held(found)
+        kept |= {name for name, value in given.items() if held.get(name) is value or _is_made(found, name)}
+        places = {name: held[name] for name in (*init, *sorted(lazy)) if name in held} | given
+        inside = {p: _held(inner) for p, inner in given.items() if isinstance(inner, Distribution)}
+        found_again = set()
+        for name in held.keys() - kept - lazy:
+            parts = {f"{p}.{name}": inner[name] for p, inner in inside.items() if name in inner}
+            same_as = [place for place, other in (parts | places).items() if other is held[name]]
+            found_again |= {(name, place) for place in same_as[:1]}
+        same.append(found_again)
+    record = {"kept": sorted(kept), "lazy": sorted(lazy), "same": dict(sorted(set.intersection(*same)))}
+    return {key: found for key, found in record.items() if found}
+
+
+def _is_lazy(made: Distribution, name: str) -> bool:
+    return isinstance(inspect.getattr_static(type(made), name), lazy_property)
+
+
+def _is_made(made: Distribution, name: str) -> bool:
+    """Whether an attribute is a tensor that was computed when the distribution was made."""
+    found = vars(made).get(name)
+    return isinstance(found, torch.Tensor) and not found._is_view()
+
+
+def _held(made: Distribution) -> dict[str, Any]:
+    """The attributes that are tensors or distributions."""
+    found = {name: attempt(partial(getattr, made, name)) for name in dir(made) if name[0] != "_"}
+    return {name: value for name, value in found.items() if isinstance(value, torch.Tensor | Distribution)}
+
+
+def _spellings(call: str, init: list[str]) -> list[str]:
+    """A recipe, and what may be written instead."""
+    return [call, *(call.replace(a, b) for a, b in _INSTEAD if a in call and b.partition("=")[0] in init)]
+
+
 def _computes(call: str, init: list[str], results: list[str]) -> list[str]:
     """The parameters that a distribution computes with when it is made: made without grad mode, it leads to none."""
     found = set()
-    for one in (
-        call,
-        *(call.replace(a, b) for a, b in _INSTEAD if a in call and b.partition("=")[0] in init),
-    ):
+    for one in _spellings(call, init):
         tree = _parsed(one)
         names = [*init[: len(tree.args)], *(str(k.arg) for k in tree.keywords)]
         for at, name in enumerate(names):
@@ -159,13 +208,23 @@ def _parsed(call: str) -> ast.Call:
 
 def _make(call: str, shape: tuple[int, ...], only: int | None = None, *, grad: bool = True) -> Distribution:
     """Build a distribution whose parameters require grad, or only the one at a place; without grad mode if asked."""
+    args, named = _arguments(call, shape, only)
+    with torch.set_grad_enabled(grad):
+        return _built(call, args, named)
+
+
+def _arguments(
+    call: str, shape: tuple[int, ...], only: int | None = None
+) -> tuple[list[Any], dict[str, Any]]:
     tree = _parsed(call)
     given = [*tree.args, *(k.value for k in tree.keywords)]
     values = [_value(node, shape, trained=only in (None, i)) for i, node in enumerate(given)]
     count = len(tree.args)
-    named = {str(k.arg): value for k, value in zip(tree.keywords, values[count:], strict=True)}
-    with torch.set_grad_enabled(grad):
-        made: Distribution = getattr(distributions, ast.unparse(tree.func))(*values[:count], **named)
+    return values[:count], {str(k.arg): value for k, value in zip(tree.keywords, values[count:], strict=True)}
+
+
+def _built(call: str, args: list[Any], named: dict[str, Any]) -> Distribution:
+    made: Distribution = getattr(distributions, ast.unparse(_parsed(call).func))(*args, **named)
     return made
 
 

@@ -53,6 +53,11 @@ class Distribution(NamedTuple):
     ]  # the parameters that it computes with when it is made, and does not keep as they are
     views: Mapping[str, Answer]  # those results that are, or may be, views in autograd's sense
     sample_dtype: str
+    kept: frozenset[str]  # the parameters that are attributes as they were given, or expanded
+    lazy: frozenset[str]  # attributes that are computed in grad mode when they are first asked for, and kept
+    same: Mapping[
+        str, str
+    ]  # attribute -> the parameter or attribute that it is; "parameter.attribute" inside one
 
 
 class Knowledge:
@@ -115,6 +120,9 @@ class Knowledge:
             frozenset(record.get("computes", ())),
             _answers(record.get("views", ())),
             record.get("sample_dtype", "float"),
+            frozenset(record.get("kept", ())),
+            frozenset(record.get("lazy", ())),
+            record.get("same", {}),
         )
 
     def conversion(self, expression: str) -> Record | None:

@@ -1,17 +1,23 @@
 """Distributions: what one keeps of its parameters, and what its results are computed from."""
 
 import ast
+from collections.abc import Callable
 
 from gradvet.autograd.graph import held_tensors
+from gradvet.autograd.knowledge.lookup import Distribution as Known
 from gradvet.autograd.knowledge.lookup import load
 from gradvet.autograd.library.inputs import made_in
 from gradvet.autograd.library.operations import TRUTH
 from gradvet.autograd.library.results import tensor_like
+from gradvet.autograd.library.storages import bases_of
 from gradvet.autograd.library.tensors import combined
-from gradvet.autograd.machine import Machine
+from gradvet.autograd.machine import MODE, Machine
 from gradvet.autograd.memory.domain import (
     ANY_FN,
+    EXPANDED,
     FLOAT,
+    GRAD,
+    INFERENCE,
     INTEGER,
     MAYBE,
     NO,
@@ -20,7 +26,7 @@ from gradvet.autograd.memory.domain import (
     YES,
     Tensor,
 )
-from gradvet.autograd.memory.values import Distribution, Number, Ref, Value
+from gradvet.autograd.memory.values import NONE, Const, Distribution, Number, Ref, Value, join
 from gradvet.autograd.python.calls import Call
 
 _COMPUTED = ("log_prob", "cdf", "icdf", "rsample", "entropy", "perplexity")
@@ -116,21 +122,94 @@ def distribution_property(m: Machine, ref: Ref, content: Distribution, name: str
     """mean, stddev, logits, probs, … of a distribution."""
     if name in ("has_rsample", "has_enumerate_support"):
         return Number("bool")
-    if name in ("batch_shape", "event_shape"):
+    if name in ("batch_shape", "event_shape", "param_shape"):
         return m.sizes
     known = load().distribution(content.name)
-    result = known.results.get(name) if known is not None else None
-    given = inputs_of(m, content, name)
+    if known is None:
+        return _perhaps_parameter(m, name, inputs_of(m, content, name), node)
+    name, _, part = known.same.get(name, name).partition(".")
+    given = next((v for parameter, v in content.inputs if parameter == name and v != NONE), None)
+    if part:
+        inner = m.cells.get(getattr(given, "address", -1))
+        if type(given) is Ref and type(inner) is Distribution:
+            return distribution_property(m, given, inner, part, node)
+        return _perhaps_parameter(m, part, inputs_of(m, content, part), node)
+    there = m.cells.get((ref.address, name))
+    if there is not None:
+        return there
+    if type(given) in (Const, Number):
+        number = tensor_like(m, node, name, view=MAYBE, inference=made_in(m) | NO)
+        cuts = given.cuts if type(given) is Number else NOTHING
+        m.update(number, lambda t: t._replace(cuts=cuts) if type(t) is Tensor else t)
+        m.write_cell(ref, name, number)
+        return number
+    if given is not None:
+        return _parameter(m, content, known, name, given, node)
+    if name in known.lazy:
+        made = _in_grad_mode(m, lambda: _computed(m, content, name, node))
+        m.write_cell(ref, name, made)
+        return made
+    result = known.results.get(name)
+    if result is None:
+        return _perhaps_parameter(m, name, inputs_of(m, content, name), node)
     if result == "no grad":
-        plain = tensor_like(m, node, name, view=MAYBE)
-        _may_share(m, plain, given)
-        return plain
+        return tensor_like(m, node, name, view=_viewed(m, content, name), inference=made_in(m))
+    return _computed(m, content, name, node)
+
+
+def _computed(m: Machine, content: Distribution, name: str, node: ast.AST) -> Value:
+    view, given = _viewed(m, content, name), inputs_of(m, content, name)
     made = combined(m, node, name, given)
-    if result is None and len({state.requires_grad for v in given for _, state in held_tensors(m, v)}) > 1:
-        # Not measured: it may come from those of the parameters alone that ask for nothing.
-        m.update(made, lambda t: t._replace(requires_grad=t.requires_grad | NO) if type(t) is Tensor else t)
+    m.update(made, lambda t: t._replace(view=view) if type(t) is Tensor else t)
+    if view & YES:
+        _may_share(m, made, given)
+    return made
+
+
+def _parameter(
+    m: Machine, content: Distribution, known: Known, name: str, given: Value, node: ast.AST
+) -> Value:
+    """A parameter as the distribution has it: as it was given, expanded to the shape of the others, or computed."""
+    inside = m.cells.get(getattr(given, "address", -1))
+    if type(inside) is Distribution:
+        return given
+    state = m.tensor(given)
+    if state is None or name not in known.kept:
+        return _perhaps_parameter(m, name, [given], node)
+    if name in known.computes:
+        return given
+    alone = all(v == given or type(v) in (Const, Number) for _, v in content.inputs)
+    if alone:
+        return given
+    expanded = state._replace(
+        is_leaf=state.is_leaf | (NO if state.requires_grad & YES else 0),
+        grad_fn=state.grad_fn | (frozenset({"ExpandBackward0"}) if state.requires_grad & YES else NO_FN),
+        view=YES,
+        made_as=EXPANDED,
+        base=bases_of(m, given),
+        parameter=NO,
+    )
+    return join(given, m.new(node, expanded, f"expanded {name}"))
+
+
+def _in_grad_mode(m: Machine, make: Callable[[], Value]) -> Value:
+    """What is made after `enable_grad`, which inference mode does not care for."""
+    before = m.mode
+    m.store.set(MODE, (before & INFERENCE) | (GRAD if before & ~INFERENCE else 0))
+    made = make()
+    m.store.set(MODE, before)
+    return made
+
+
+def _perhaps_parameter(m: Machine, name: str, given: list[Value], node: ast.AST) -> Value:
+    """An attribute that was not measured: a parameter, or something that is computed of them, now or before."""
+    made = _in_grad_mode(m, lambda: combined(m, node, name, given))
+    asking = {state.requires_grad for v in given for _, state in held_tensors(m, v)}
+    # It may come from those of the parameters alone that ask for nothing.
+    plain = NO if len(asking) > 1 or not m.mode & GRAD else 0
+    m.update(made, lambda t: t._replace(requires_grad=t.requires_grad | plain) if type(t) is Tensor else t)
     _may_share(m, made, given)
-    m.update(made, _may_be_parameter)  # `Normal.mean` is the very `loc` that it was given
+    m.update(made, _may_be_parameter)
     return made
 
 

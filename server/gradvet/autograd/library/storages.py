@@ -4,8 +4,11 @@ from collections.abc import Callable
 
 from gradvet.autograd.graph import node_key, version_key
 from gradvet.autograd.machine import Machine
-from gradvet.autograd.memory.domain import ANY_FN, MAYBE, NO, NOTHING, YES, Node, Tensor, join_tensors
+from gradvet.autograd.memory.domain import ANY_FN, MAYBE, NO, NOTHING, YES, Alias, Node, Tensor, join_tensors
 from gradvet.autograd.memory.values import Const, Each, Number, Ref, Value, atoms
+
+_MOST_DETACHED = 4
+"""How often a tensor that was detached is looked for behind another."""
 
 
 def version_of(m: Machine, storage: int) -> int:
@@ -51,22 +54,21 @@ def _leaf_shared(m: Machine, state: Tensor) -> Tensor | None:
     leaf = m.cells.get(min(state.leaves))
     if type(leaf) is not Tensor or leaf.view != NO or not leaf.is_leaf == leaf.requires_grad == YES:
         return None
-    return leaf if len(state.storage) == 1 and leaf.storage == state.storage else None
+    # A leaf on another tensor's storage, such as one that was detached, may have been written into that tensor.
+    return leaf if leaf.storage == state.leaves == state.storage else None
 
 
-def changed_unseen(m: Machine, value: Value, before: Tensor | None = None) -> None:
+def changed_unseen(m: Machine, value: Value, before: Tensor) -> None:
     """After a change that autograd does not record, the grad_fn of a view is made again when it is next asked for.
 
     So is that of all views which count their versions together with what was changed.
     """
-    if before is not None and not _may_count_with_source(before):
-        return
     storage = frozenset[int]().union(*(state.storage for _, state in m.tensors(value)))
     for address in m.store.sharing.on(storage):
         other = m.cells.get(address)
         if type(other) is not Tensor or not other.storage & storage:
             continue
-        if other.view & YES and other.requires_grad & YES and _may_count_with_source(other):
+        if other.view & other.requires_grad & YES and _may_count_together(m, before, other):
             m.store.set(address, made_again(other))
 
 
@@ -78,9 +80,20 @@ def written_unseen(m: Machine, value: Value) -> None:
         changed_unseen(m, value, state)
 
 
-def _may_count_with_source(state: Tensor) -> bool:
+def _may_count_together(m: Machine, a: Tensor, b: Tensor) -> bool:
     """What only may be a view of an array or of `.data` may as well be something of its own."""
-    return state.view == MAYBE or counts_with_source(state)
+    return MAYBE in (a.view, b.view) or _counter(m, a) == _counter(m, b)
+
+
+def _counter(m: Machine, state: Tensor) -> Alias | None:
+    """The `.data`, or the array, with which a tensor counts its versions; None for its storage's own counter."""
+    alias = state.alias
+    for _ in range(_MOST_DETACHED):
+        if alias is None or alias.kind != "detach" or len(alias.source) != 1:
+            break
+        source = m.cells.get(min(alias.source))
+        alias = source.alias if type(source) is Tensor else None
+    return None if alias is None or alias.kind == "detach" else alias
 
 
 def counts_with_source(state: Tensor) -> bool:
