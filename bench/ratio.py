@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from gradvet.autograd.run import run
+from gradvet.collection import seldom
 from gradvet.syntax.parse import parse
 from gradvet.text import Source
 
@@ -27,6 +28,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3, help="take the best of so many")
     parser.add_argument("--worst", type=int, default=5, help="name so many of the slowest files")
     options = parser.parse_args()
+    seldom()
     run(parse(Source("warm-up", "import torch\nx = torch.ones(3) * 2\n")))
     rows = []
     for path in files(options.paths):

@@ -3,10 +3,12 @@
 import sys
 
 from gradvet import cli
+from gradvet.collection import seldom
 
 
 def main() -> int:
     """Run the command line; gives the exit status."""
+    seldom()
     return cli.main(serve=_serve)
 
 

@@ -1,8 +1,20 @@
-"""When garbage is looked for: not in the midst of work."""
+"""When garbage is looked for: not in the midst of work, and seldom between works."""
 
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+MOST_NEW = 50_000
+"""After so many new objects garbage is looked for among them."""
+
+
+def seldom() -> None:
+    """Look for garbage seldom, in a process that does nothing but analyses.
+
+    A dry run takes itself apart when it is done, so that there is little to be found; and the trees and
+    the knowledge that stay would be gone through each time.
+    """
+    gc.set_threshold(MOST_NEW, *gc.get_threshold()[1:])
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from gradvet.autograd.kinds import ARRAY, TENSOR, UNKNOWN, kinds_of, reason_of, 
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import ANY_FN, GRAD, INFERENCE, NO, NO_GRAD, NOTHING, YES, Tensor
 from gradvet.autograd.memory.values import Value
+from gradvet.syntax.parse import Module
 
 ANY_STORAGE = "*"
 ONE_TENSOR = "it is one tensor, and not several in a tuple or a dict"
@@ -36,9 +37,9 @@ class _Visits:
 class WatchedMachine(Machine):
     """A machine that also remembers what was no tensor, and in which grad modes it ran."""
 
-    def __init__(self, tree: ast.Module) -> None:
+    def __init__(self, module: Module) -> None:
         """Nothing has been seen yet."""
-        super().__init__(tree)
+        super().__init__(module)
         self._visits: dict[ast.AST, _Visits] = {}
         self._unseen: dict[ast.AST, str] = {}
 

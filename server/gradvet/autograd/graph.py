@@ -338,6 +338,9 @@ def held_tensors(m: Machine, value: Value, depth: int = 0) -> list[tuple[Ref, Te
     return found
 
 
+_HOLDING = frozenset({Sequence, Dict, Distribution, Instance})
+
+
 def _hold(
     m: Machine, value: Value, depth: int, entered: dict[int, int], found: list[tuple[Ref, Tensor]]
 ) -> None:
@@ -353,7 +356,7 @@ def _hold(
             content = m.cells.get(ref.address)
             if type(content) is Tensor:
                 found.append((ref, content))
-            elif entered.get(ref.address, MOST_DEEP + 1) > depth:
+            elif type(content) in _HOLDING and entered.get(ref.address, MOST_DEEP + 1) > depth:
                 entered[ref.address] = depth
                 inner = depth + 2 if type(content) is Instance else depth + 1
                 for item in _parts(m, ref, depth):
@@ -395,11 +398,12 @@ def _parts(m: Machine, ref: Ref, depth: int) -> list[Value]:
     return [part for part in parts if part is not None and type(part) is not Const]
 
 
-def opaque_inputs(m: Machine, value: Value) -> list[Tensor]:
-    """The tensors that went into calls which could not be followed, on the way to this value."""
-    found: list[Tensor] = []
+def opaque_inputs(m: Machine, *values: Value) -> list[Tensor]:
+    """The tensors that went into calls which could not be followed, on the way to these values."""
+    found: list[tuple[Ref, Tensor]] = []
+    entered: dict[int, int] = {}
     gone_into: set[int] = set()
-    level: list[Value] = [value]
+    level = list(values)
     for _ in range(MOST_DEEP):
         inner: list[Value] = []
         for atom in (atom for one in level for atom in atoms(one)):
@@ -410,9 +414,10 @@ def opaque_inputs(m: Machine, value: Value) -> list[Tensor]:
                 inner += content.inputs
         if not inner:
             break
-        found += [state for item in inner for _, state in held_tensors(m, item)]
-        level = inner
-    return found
+        level = list(dict.fromkeys(inner))
+        for item in level:
+            _hold(m, item, 0, entered, found)
+    return list({ref.address: state for ref, state in found}.values())
 
 
 MOST_TERMS = 6
@@ -513,7 +518,9 @@ def unknown_behind(m: Machine, *values: Value) -> frozenset[int]:
             address = getattr(atom, "address", -1)
             content = m.cells.get(address)
             if type(content) is Tensor:
-                found |= unknown_of.get(address & ~1, NOTHING)
+                if address not in gone_into:
+                    gone_into.add(address)
+                    found |= unknown_of.get(address & ~1, NOTHING)
             elif type(content) is Opaque and address not in gone_into:
                 results = content.reason.startswith("the result of")
                 if results:
@@ -526,7 +533,7 @@ def unknown_behind(m: Machine, *values: Value) -> frozenset[int]:
                     inner += content.inputs
         if not inner:
             break
-        level = inner
+        level = list(dict.fromkeys(inner))
     return frozenset(found)
 
 
@@ -620,12 +627,9 @@ def _wanted(m: Machine, inputs: Value | None) -> list[Tensor] | None:
 
 def _behind_unknown(m: Machine, nodes: Iterable[int]) -> frozenset[int]:
     """The leaves to which a gradient may come through calls that could not be followed, on the way of these nodes."""
-    leaves = NOTHING
-    for at in nodes:
-        unknown = m.cells.get(unknown_key(at))
-        for item in unknown.items if type(unknown) is Tuple else ():
-            leaves = leaves.union(*(s.leaves for s in opaque_inputs(m, item) if s.requires_grad & YES))
-    return leaves
+    cells = [m.cells.get(unknown_key(at)) for at in nodes]
+    items = dict.fromkeys(item for unknown in cells if type(unknown) is Tuple for item in unknown.items)
+    return NOTHING.union(*(s.leaves for s in opaque_inputs(m, *items) if s.requires_grad & YES))
 
 
 def backward_event(

@@ -32,6 +32,8 @@ from gradvet.autograd.memory.values import (
     refs,
 )
 from gradvet.stopping import stop_if_asked
+from gradvet.syntax.parse import Module
+from gradvet.syntax.tree import walk
 
 MODE = "mode"
 MODE_SETTER = "mode setter"
@@ -197,9 +199,9 @@ EXPECT: list[Callable[["Machine", Ref, ast.AST], None]] = []
 class Machine:
     """One dry run of one module."""
 
-    def __init__(self, tree: ast.Module) -> None:  # noqa: PLR0915  the whole state of a run
+    def __init__(self, module: Module) -> None:  # noqa: PLR0915  the whole state of a run
         """Nothing has run yet; grad mode is on."""
-        self.main = tree
+        self.main, self._text = module.tree, module.healed
         self.store = Store(join_cells, absent)
         self.cells = self.store.cells
         self.frames: list[Frame] = []
@@ -221,7 +223,8 @@ class Machine:
         self.limits: dict[str, None] = {}
         self.steps = 0
         self.last_step = MOST_STEPS
-        lines = tree.body[-1].end_lineno or 0 if tree.body else 0
+        body = module.tree.body
+        lines = body[-1].end_lineno or 0 if body else 0
         self._last_of_all = min(MOST_STEPS + lines * MOST_STEPS_FOR_A_LINE, MOST_STEPS_IN_ALL)
         self.grads: set[int] = set()
         self.given_back: frozenset[int] = (
@@ -294,14 +297,16 @@ class Machine:
 
     @cached_property
     def _asks_for_graphs(self) -> bool:
-        return any(
-            isinstance(node, ast.keyword) and node.arg == "create_graph" for node in ast.walk(self.main)
+        return "create_graph" in self._text and any(
+            isinstance(node, ast.keyword) and node.arg == "create_graph" for node in walk(self.main)
         )
 
     @cached_property
     def sends(self) -> bool:
         """Whether the program ever sends something to a generator."""
-        return any(isinstance(node, ast.Attribute) and node.attr == "send" for node in ast.walk(self.main))
+        return "send" in self._text and any(
+            isinstance(node, ast.Attribute) and node.attr == "send" for node in walk(self.main)
+        )
 
     # -- grad mode
 

@@ -47,7 +47,7 @@ def run(module: Module, *, watch: bool = False, read: Read | None = None) -> Fac
 
 
 def _run(module: Module, *, watch: bool, read: Read | None) -> Facts:
-    m = WatchedMachine(module.tree) if watch else Machine(module.tree)
+    m = WatchedMachine(module) if watch else Machine(module)
     judge = m.judge = Judge(m)
     info = m.info(module.tree)
     info.keeps_locals = True
@@ -66,7 +66,11 @@ def _run(module: Module, *, watch: bool, read: Read | None) -> Facts:
         states, m.vague, m.cells, [Cut(cut.kind, cut.name, cut.node) for cut in m.cuts], judge.leaf_names
     )
     mixed = frozenset(node for node in m.numbers if node in states)
-    return Facts(m.events, told, tuple(m.limits), seen, imported, mixed, told.way)
+    facts = Facts(m.events, told, tuple(m.limits), seen, imported, mixed, told.way)
+    vars(
+        m
+    ).clear()  # the machine and its parts hold one another: without this only the collector could free them
+    return facts
 
 
 def _own_states(m: Machine, module: Module) -> dict[ast.AST, Tensor]:

@@ -1,7 +1,7 @@
 """What no call reached is run by itself: functions, and methods on an object that stands for all of their class."""
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import NamedTuple
 
@@ -32,6 +32,7 @@ from gradvet.autograd.memory.values import (
 )
 from gradvet.autograd.python.calls import ClassInfo, call_function, find_in_class
 from gradvet.autograd.python.names import globals_of
+from gradvet.syntax.tree import walk
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
@@ -116,7 +117,7 @@ def _speaks_of_torch(m: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef) -
     names = set(info.loads)
     for arg in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs):
         if arg.annotation is not None:
-            names.update(n.id for n in ast.walk(arg.annotation) if isinstance(n, ast.Name))
+            names.update(_names_in(arg.annotation))
     for name in names - info.names:
         bound = m.cells.get((m.global_scope, name))
         if type(bound) is External and bound.name.startswith(("torch", "numpy", "functorch")):
@@ -128,6 +129,12 @@ def _speaks_of_torch(m: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef) -
         if type(bound) is Function and globals_of(m, bound.scope) != m.global_scope:
             return True  # it came from another module, and what it gives may be anything
     return False
+
+
+def _names_in(annotation: ast.expr) -> Iterator[str]:
+    if isinstance(annotation, ast.Name):
+        return iter((annotation.id,))
+    return (node.id for node in walk(annotation) if isinstance(node, ast.Name))
 
 
 def _alone(

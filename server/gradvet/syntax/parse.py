@@ -1,6 +1,7 @@
 """Source to tree. Never raises: what will not parse is a problem in the answer."""
 
 import ast
+import re
 import sys
 from dataclasses import dataclass
 from functools import cached_property
@@ -46,6 +47,11 @@ class Module:
     def holds(self, node: ast.AST) -> bool:
         """Whether a node is one of this tree."""
         return node in self.parents or node is self.tree
+
+    def rows(self, pattern: re.Pattern[str]) -> frozenset[int]:
+        """The rows on which what a pattern finds in the text begins or ends."""
+        found = [match.span() for match in pattern.finditer(self.healed)]
+        return frozenset(self.source.row_column(offset)[0] for span in found for offset in span)
 
     def text(self, node: ast.AST) -> str:
         """The source text of a node."""

@@ -1,7 +1,7 @@
 """Going through a tree: what stands in a node, without a look at fields that hold no nodes."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 _WITHOUT_NODES = frozenset({
     "ctx", "op", "ops", "type_ignores", "type_comment", "kind", "conversion", "tag", "id", "attr", "arg", "asname", "level",
@@ -44,6 +44,20 @@ def inner(node: ast.AST) -> list[ast.AST]:
         elif part is not None:
             found.append(part)
     return [one for one in found if one is not None] if kind in _WITH_GAPS else found
+
+
+def on_rows(tree: ast.Module, rows: Collection[int]) -> Iterator[ast.AST]:
+    """The statements of a tree that stand on these rows, and all in them but other statements; in no particular order."""
+    stack = inner(tree)
+    while stack:
+        one = stack.pop()
+        if isinstance(one, ast.stmt):
+            start = min([one.lineno, *(part.lineno for part in getattr(one, "decorator_list", ()))])
+            end = one.end_lineno or start
+            if not any(start <= row <= end for row in rows):
+                continue
+        yield one
+        stack += inner(one)
 
 
 def walk(node: ast.AST) -> Iterator[ast.AST]:

@@ -205,7 +205,7 @@ class Judge:
         """The notes of one topic each lie in a part of their own."""
         self.flags = FlagNotes(self.machine)
         self.calls = CallNotes(self.machine)
-        self.arrays = NumpyNotes(self.machine, self._spoil)
+        self.arrays = NumpyNotes(self.machine)
         self.walks = Walks(self.machine)
         self.functions = FunctionNotes(self.machine)
         self.freezes = FreezeNotes(self.machine)
@@ -435,18 +435,18 @@ class Judge:
         edit = Edit(site, m.where(), state, target, how, (), m.mode, sources)
         self.edits.append(edit)
         if alias.kind != "data":
-            self._spoil(edit, state)
+            self.spoil(edit, state)
         else:
             for read in self.data.values():
                 if read.node is alias.node:
-                    self._spoil(read, state)
+                    self.spoil(read, state)
                     read.mode = m.mode
                     if read.kind == "read":
                         read.kind, read.write, read.how, read.target = "written", site, how, target
                         read.calls = m.where()
                         read.forward = read.forward and _only_computes(m)
 
-    def _spoil(self, edit: Any, state: Tensor) -> None:
+    def spoil(self, edit: Any, state: Tensor) -> None:
         """Mark the nodes that saved what is edited; a backward that reaches one of them will tell."""
         m = self.machine
         found = savers(m, state)
@@ -480,7 +480,7 @@ class Judge:
             node, m.where(), state, "assigned", node, (), of_grad, forward=_only_computes(m), mode=m.mode
         )
         self.data[(node, m.where())] = read
-        self._spoil(read, state)
+        self.spoil(read, state)
         self.protocol.edited(node, state, ".data =")
         if new is not None:
             self.flow.edited(node, state, [new], whole=True)

@@ -13,7 +13,7 @@ from gradvet.autograd.events_call import NotCalled
 from gradvet.autograd.judging.above import ANY_FUNCTION, function_of
 from gradvet.autograd.knowledge.training import TRAINING
 from gradvet.syntax.parse import Module
-from gradvet.syntax.tree import walk
+from gradvet.syntax.tree import on_rows, walk
 
 _OF_GRADIENTS = frozenset({"backward", "zero_grad", "detach_", "requires_grad_", "retain_grad"})
 """Methods whose names only torch uses."""
@@ -30,11 +30,12 @@ _PROBES = frozenset({"AttributeError", "Exception"})
 
 def named_only(module: Module, skipped: set[ast.AST]) -> Iterator[NotCalled]:
     """The methods that are only named; `skipped` are those of which the run knows better."""
-    if _MENTIONED.search(module.healed) is None:
+    rows = module.rows(_MENTIONED)
+    if not rows:
         return
     found = [
         node.value
-        for node in walk(module.tree)
+        for node in on_rows(module.tree, rows)
         if isinstance(node, ast.Expr)
         and isinstance(node.value, ast.Attribute)
         and node.value.attr in _NAMED

@@ -1,9 +1,7 @@
 """Arrays and tensors that share memory: an edit of the one, and a later use of the other."""
 
 import ast
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 from gradvet.autograd.events_alias import SharedEdit
 from gradvet.autograd.judging.above import ANY_FUNCTION, function_of, statement_of
@@ -55,7 +53,6 @@ class NumpyNotes:
     """What was edited, in order, and who looked at the other side since."""
 
     machine: Machine
-    spoil: Callable[[Any, Tensor], None]
     edits: list[Edit] = field(default_factory=list)
     shared: set[int] = field(default_factory=set)
 
@@ -67,7 +64,7 @@ class NumpyNotes:
         """An array was changed in place."""
         edit = self._edit("array", site, content.storage, content.alias, target_of(site), anew=anew)
         if edit is not None:
-            self.spoil(edit, Tensor(storage=content.storage))
+            self.machine.judge.spoil(edit, Tensor(storage=content.storage))
 
     def tensor_edited(self, site: ast.AST, state: Tensor, target: ast.expr | None) -> None:
         """A tensor was changed in place."""

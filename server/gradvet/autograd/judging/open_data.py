@@ -13,7 +13,7 @@ from gradvet.autograd.judging.above import ANY_FUNCTION, function_of
 from gradvet.autograd.memory.domain import ANYTHING
 from gradvet.syntax.parents import Parents
 from gradvet.syntax.parse import Module
-from gradvet.syntax.tree import walk
+from gradvet.syntax.tree import on_rows, walk
 
 _OF_TENSORS = frozenset({
     "backward", "detach", "detach_", "requires_grad_", "retain_grad", "item", "unsqueeze", "squeeze", "permute",
@@ -36,12 +36,13 @@ _MENTIONED = re.compile(r"\.\s*data\b")
 
 def open_data(module: Module, known: Callable[[ast.AST], bool]) -> Iterator[DataUse]:
     """The reads that the run did not know; `known` tells the expressions of which it did."""
-    if _MENTIONED.search(module.healed) is None:
+    rows = module.rows(_MENTIONED)
+    if not rows:
         return
     parents = module.parents
     found = [
         node
-        for node in walk(module.tree)
+        for node in on_rows(module.tree, rows)
         if isinstance(node, ast.Attribute) and node.attr == "data" and isinstance(node.ctx, ast.Load)
     ]
     shown: dict[ast.AST, set[str]] = {}

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from gradvet.autograd.events import Backward, TermUnused
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import NO, YES, Origin
+from gradvet.syntax.parse import Module
 from gradvet.syntax.tree import inner, walk
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -17,14 +18,12 @@ _TERM = re.compile(r"loss|penalty|regulari[sz]|(?<![a-z])(kl|reg|aux|gp)(?![a-z]
 MOST_DEEP = 6
 
 
-def unused_terms(m: Machine, tree: ast.Module) -> None:
+def unused_terms(m: Machine, module: Module) -> None:
     """Emit the names of a function that are given a term of a loss and never read, where it runs a backward."""
     backwards = {
         event.node for event in m.events if type(event) is Backward and event.root.requires_grad == YES
     }
-    for scope in walk(tree) if backwards else ():
-        if not isinstance(scope, (*_FUNCTIONS, ast.Module)):
-            continue
+    for scope in dict.fromkeys(_scope(module, node) for node in backwards):
         own = list(_own(scope))
         run = [node for node in own if isinstance(node, ast.expr) and node in backwards]
         if not run:
@@ -82,6 +81,13 @@ def _look(m: Machine, node: ast.Assign, name: str, value: ast.expr, backward: as
     graph = state.requires_grad == YES and state.is_leaf == NO and not state.assumes
     if graph and state.origin is not None and _is_term(state.origin):
         m.emit(TermUnused(node, m.calls_of.get(value, ()), name, state, backward))
+
+
+def _scope(module: Module, node: ast.AST) -> ast.AST:
+    """The function that a node stands in, or else the module."""
+    while not isinstance(node, (*_FUNCTIONS, ast.Module)):
+        node = module.parents[node]
+    return node
 
 
 def _own(scope: ast.AST) -> Iterator[ast.AST]:

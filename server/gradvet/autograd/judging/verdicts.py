@@ -34,7 +34,7 @@ def conclude(m: Machine, judge: Judge, module: Module) -> None:
     if judge.thrown_away.runs:
         judge.thrown_away.conclude(module.parents)
     unrecorded_forwards(m, module.parents)
-    unused_terms(m, module.tree)
+    unused_terms(m, module)
     reads = {read.node for read in judge.data.values()}
     for event in open_data(module, lambda node: node in reads or node in m.states):
         m.emit(event)

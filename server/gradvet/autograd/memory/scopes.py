@@ -101,10 +101,27 @@ def _names_of(node: Scope) -> ScopeInfo:
         info.stars = args.kwarg.arg if args.kwarg else None
         info.names.update(info.parameters, info.keyword_only, filter(None, (info.star, info.stars)))
     body = node.body
-    stack: list[ast.AST] = list(body) if isinstance(body, list) else [body]
+    stack: list[Any] = list(body) if isinstance(body, list) else [body]
+    # Nearly all nodes are of the first four kinds, and what stands in them is put down here without asking.
+    loads, attributes, names = info.loads, info.attributes, info.names
     while stack:
-        child = stack.pop()
+        child: Any = stack.pop()
         kind = type(child)
+        if kind is ast.Name:
+            (loads if type(child.ctx) is ast.Load else names).add(child.id)
+            continue
+        if kind is ast.Constant:
+            continue
+        if kind is ast.Attribute:
+            attributes.add(child.attr)
+            stack.append(child.value)
+            continue
+        if kind is ast.Call:
+            stack.append(child.func)
+            stack += child.args
+            for keyword in child.keywords:
+                stack.append(keyword.value)
+            continue
         look = _LOOKS.get(kind)
         if look is not None:
             look(info, child)
@@ -116,14 +133,6 @@ def _names_of(node: Scope) -> ScopeInfo:
         stack += inner(child)
     info.names -= info.outer | info.globals
     return info
-
-
-def _name(info: ScopeInfo, node: Any) -> None:
-    (info.loads if type(node.ctx) is ast.Load else info.names).add(node.id)
-
-
-def _attribute(info: ScopeInfo, node: Any) -> None:
-    info.attributes.add(node.attr)
 
 
 def _definition(info: ScopeInfo, node: Any) -> None:
@@ -162,8 +171,6 @@ def _yields(info: ScopeInfo, node: Any) -> None:
 
 
 _LOOKS: dict[type, Callable[[ScopeInfo, Any], None]] = {
-    ast.Name: _name,
-    ast.Attribute: _attribute,
     ast.FunctionDef: _definition,
     ast.AsyncFunctionDef: _definition,
     ast.ClassDef: _definition,
@@ -178,4 +185,4 @@ _LOOKS: dict[type, Callable[[ScopeInfo, Any], None]] = {
     ast.Yield: _yields,
     ast.YieldFrom: _yields,
 }
-_LEAVES = frozenset({ast.Name, ast.Constant, ast.alias, ast.Global, ast.Nonlocal, ast.Pass})
+_LEAVES = frozenset({ast.alias, ast.Global, ast.Nonlocal, ast.Pass})
