@@ -35,3 +35,17 @@ def given_other_data() -> None:
 if __name__ == "__main__":
     detached_outside()
     given_other_data()
+
+
+class Clamped(nn.Module):
+    """It ran when `limited` was an ordinary tensor, and nobody calls it afterwards."""
+
+    def forward(self, x):
+        return limited.clamp_(-1, 1) + x
+
+
+limited = torch.ones(3) * nn.Linear(3, 3).bias
+with torch.no_grad():
+    Clamped()(torch.ones(3))
+with torch.inference_mode():
+    limited = limited * 2

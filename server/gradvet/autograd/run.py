@@ -9,6 +9,7 @@ from gradvet.autograd.judging.judge import Judge
 from gradvet.autograd.judging.verdicts import conclude
 from gradvet.autograd.library import (  # noqa: F401  some only register what they know
     collectives,
+    copies,
     custom_functions,
     data,
     einops,

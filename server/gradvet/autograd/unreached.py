@@ -209,8 +209,15 @@ def _class(m: Machine, node: ast.ClassDef, later: frozenset[str]) -> None:
 
 
 def _was_run(m: Machine, method: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    """Whether a call reached a method; a `forward` that only ran without grad is for training all the same."""
-    return method in (m.recorded if method.name == "forward" else m.reached)
+    """Whether a call reached a method; a `forward` that only ran without grad is for training all the same.
+
+    Unless it reads tensors of the module: what those are in the end they need not be when it is called.
+    """
+    if method not in m.reached or method.name != "forward" or method in m.recorded:
+        return method in m.reached
+    info = m.info(method)
+    found = (m.cells.get((m.global_scope, name)) for name in info.loads - info.names)
+    return any(value is not None and m.tensors(value) for value in found)
 
 
 def _lasts(m: Machine, before: Moment) -> bool:

@@ -20,7 +20,7 @@ from gradvet.autograd.judging.retains import RetainNotes
 from gradvet.autograd.knowledge.lookup import load
 from gradvet.autograd.library.optimizers import extends_one
 from gradvet.autograd.library.results import ALONE
-from gradvet.autograd.library.storages import saving
+from gradvet.autograd.library.storages import counts_with_source, saving
 from gradvet.autograd.library.tensors import in_forward
 from gradvet.autograd.machine import Loop, Machine
 from gradvet.autograd.memory.domain import GRAD, MAYBE, NO, YES, Node, Tensor
@@ -111,7 +111,7 @@ class Walks:
         if len(roles) == 1 and "" not in roles and not self.perhaps:
             (role,) = roles
             m.emit(GradientChanged(site, m.where(), state, target, how, role, self._returned(site)))
-        if state.alias is not None and state.alias.kind != "detach":
+        if not counts_with_source(state):
             return
         one = len(state.storage) == 1 or type(value) is Each
         sure = YES if certain and one and not self.perhaps else MAYBE

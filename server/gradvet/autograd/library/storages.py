@@ -7,6 +7,8 @@ from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import ANY_FN, MAYBE, NO, NOTHING, YES, Alias, Node, Tensor, join_tensors
 from gradvet.autograd.memory.values import Const, Each, Number, Ref, Value, atoms
 
+_OWN_COUNTER = frozenset({"data", "numpy", "copy"})
+"""The ways to share storage, by kind of alias, that go on with a version counter of their own."""
 _MOST_DETACHED = 4
 """How often a tensor that was detached is looked for behind another."""
 
@@ -89,16 +91,16 @@ def _counter(m: Machine, state: Tensor) -> Alias | None:
     """The `.data`, or the array, with which a tensor counts its versions; None for its storage's own counter."""
     alias = state.alias
     for _ in range(_MOST_DETACHED):
-        if alias is None or alias.kind != "detach" or len(alias.source) != 1:
+        if alias is None or alias.kind in _OWN_COUNTER or len(alias.source) != 1:
             break
         source = m.cells.get(min(alias.source))
         alias = source.alias if type(source) is Tensor else None
-    return None if alias is None or alias.kind == "detach" else alias
+    return alias if alias is not None and alias.kind in _OWN_COUNTER else None
 
 
 def counts_with_source(state: Tensor) -> bool:
     """Whether a tensor counts its versions together with what it was taken from; `.data` and arrays do not."""
-    return state.alias is None or state.alias.kind == "detach"
+    return state.alias is None or state.alias.kind not in _OWN_COUNTER
 
 
 def made_again(view: Tensor) -> Tensor:

@@ -18,12 +18,11 @@ from gradvet.autograd.graph import (
     unknown_cut,
 )
 from gradvet.autograd.knowledge.lookup import load
-from gradvet.autograd.library import hooks, layers, serialised
+from gradvet.autograd.library import layers
 from gradvet.autograd.library.arrays import array_in
 from gradvet.autograd.library.distributions import inputs_of
 from gradvet.autograd.library.externals import handles
 from gradvet.autograd.library.inputs import made_in
-from gradvet.autograd.library.layers import NORMED, PARAMETRIZED
 from gradvet.autograd.library.operations import perform
 from gradvet.autograd.library.optimizers import make_scaler
 from gradvet.autograd.library.results import tensor_like
@@ -52,9 +51,7 @@ from gradvet.autograd.memory.values import (
     Array,
     Bound,
     Const,
-    Dict,
     Distribution,
-    Each,
     External,
     Function,
     Layer,
@@ -65,12 +62,10 @@ from gradvet.autograd.memory.values import (
     Ref,
     Sequence,
     Tuple,
-    Union,
     Unknown,
     Value,
     const,
     join,
-    join_all,
 )
 from gradvet.autograd.python.calls import Call, call_value, unknown_call
 from gradvet.autograd.python.control import fork, is_instance
@@ -680,92 +675,3 @@ def _bare_module(m: Machine, name: str, call: Call) -> Value:
 )
 def _scaler(m: Machine, name: str, call: Call) -> Value:
     return make_scaler(m, name, call)
-
-
-# -- copies
-
-
-@handles("copy.deepcopy", "copy.copy")
-def _copied(m: Machine, name: str, call: Call) -> Value:
-    if not call.args:
-        return NONE
-    if name == "copy.copy":
-        return _shallow(m, call.args[0], call.node)
-    serialised.copied(m, call.args[0], call.node)
-    return copied(m, call.args[0], call.node, {})
-
-
-def _shallow(m: Machine, value: Value, site: ast.AST) -> Value:
-    content = m.cells.get(getattr(value, "address", -1))
-    if type(content) in (Sequence, Dict):
-        return m.new(site, content, "copy")
-    return value
-
-
-def copied(m: Machine, value: Value, site: ast.AST, done: dict[int, Ref]) -> Value:
-    """A deep copy: every object anew, aliases kept."""
-    match value:
-        case Tuple(items=parts):
-            return value._replace(items=tuple(copied(m, item, site, done) for item in parts))
-        case Union(atoms=several):
-            return join_all([copied(m, atom, site, done) for atom in several])
-        case Each(refs=several):
-            return Each(tuple(copied(m, ref, site, done) for ref in several))
-        case Bound(function=function, receiver=receiver):
-            return Bound(function, copied(m, receiver, site, done))
-    if type(value) is not Ref:
-        return value
-    if value.address in done:
-        return done[value.address]
-    content = m.cells.get(value.address)
-    if content is None:
-        return value
-    address = m.address(site, f"copy of {value.address}")
-    ref = done[value.address] = Ref(address)
-
-    def again(x: Value) -> Value:
-        return copied(m, x, site, done)
-
-    match content:
-        case Tensor():
-            own = frozenset({address})
-            content = content._replace(
-                storage=own,
-                leaves=own if content.requires_grad & YES else NOTHING,
-                nodes=NOTHING,
-                alias=None,
-                inference=made_in(m),
-            )
-        case Sequence():
-            known = None if content.items is None else tuple(again(item) for item in content.items)
-            content = content._replace(
-                items=known, rest=None if content.rest is None else again(content.rest)
-            )
-        case Dict():
-            items_ = tuple((key, again(item)) for key, item in content.items)
-            content = content._replace(
-                items=items_, rest=None if content.rest is None else again(content.rest)
-            )
-        case Layer():
-            parameters = tuple((part, again(Ref(at)).address) for part, at in content.parameters)
-            children = tuple((part, again(child)) for part, child in content.children)
-            rest = None if content.rest is None else again(content.rest)
-            content = content._replace(parameters=parameters, children=children, rest=rest)
-        case Opaque():
-            content = content._replace(inputs=())
-    m.place(address, content)
-    for part in m.attributes.get(value.address & ~1, ()):
-        cell = m.cells.get((value.address, part))
-        if cell is not None and part != "grad":
-            m.write_cell(ref, part, again(cell))
-    for part in (NORMED, PARAMETRIZED):  # what computes a parameter is copied with its module
-        cell = m.cells.get((value.address, part))
-        if cell is not None:
-            m.store.set((ref.address, part), again(cell))
-    hooks.copied(m, value, ref)
-    return ref
-
-
-@handles("copy.replace")
-def _replaced(m: Machine, name: str, call: Call) -> Value:
-    return join(call.args[0], Unknown()) if call.args else NONE

@@ -70,8 +70,8 @@ class Origin:
 class Alias(NamedTuple):
     """How a tensor came to share storage behind autograd's back.
 
-    `kind` is detach, data or numpy; `source` the addresses of the tensors it was taken from;
-    `shares_version` is whether an edit is seen by the version counter of the source.
+    `kind` is detach, data, numpy, copy (by `copy.copy`) or state_dict; `source` the addresses of the tensors it was
+    taken from.
     """
 
     kind: str
