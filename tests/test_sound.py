@@ -158,3 +158,37 @@ def test_an_error_on_a_line_that_ran_is_a_false_alarm() -> None:
     assert [] == false_alarms(raises, Observation({}))
     caught = replace(raises, text=text + "try:\n    x.numpy()\nexcept RuntimeError:\n    pass\n")
     assert [] == false_alarms(caught, observed(Range(4, 4, 4, 13), others=("ndarray",)))
+
+
+LEFT_EARLY = """
+import torch
+x = torch.ones(2)
+w = torch.ones(2, requires_grad=True)
+for _ in range(3):
+    x.requires_grad = True
+    x = x * w
+    if x.sum() > 0:
+        break
+"""
+
+
+def test_what_a_second_round_would_have_raised_is_no_false_alarm_where_none_came(prober: Prober) -> None:
+    """A loop that was left in its first round disproves nothing of the others."""
+    left = Program(LEFT_EARLY, "<small>", "")
+    assert [] == false_alarms(left, prober.probe(left))
+    target = Range(6, 4, 6, 5)
+    twice = Observation({**prober.probe(left).seen, target: Seen(frozenset(), frozenset({"Tensor"}), 2)})
+    assert ["requires-grad-of-nonleaf"] == [alarm.rule for alarm in false_alarms(left, twice)]
+
+
+def test_that_a_gradient_is_zero_cannot_be_disproved(prober: Prober) -> None:
+    text = """
+import torch
+w = torch.ones(2, requires_grad=True)
+optimizer = torch.optim.SGD([w], lr=0.1)
+loss = w.sign().sum()
+loss.backward()
+optimizer.step()
+"""
+    program = Program(text, "<small>", "")
+    assert [] == false_alarms(program, prober.probe(program))

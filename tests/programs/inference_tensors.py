@@ -1,6 +1,7 @@
 """Inference tensors: which of them count their versions, and what that allows."""
 
 import torch
+from torch import nn
 
 with torch.inference_mode():
     blind = torch.ones(3)

@@ -20,8 +20,11 @@ SILENT_FAULTS = frozenset({
 })  # fmt: skip
 """Rules whose errors are faults that torch keeps silent about, so that a clean run disproves nothing."""
 
+_AT_TIMES_SILENT = frozenset({"nondifferentiable-in-loss"})
+"""Rules of which only those errors can be disproved that say that torch raises; others tell of gradients that are zero."""
+
 _AGAIN = frozenset({"backward-twice"})
-"""Rules that may speak of the second round of a loop."""
+"""Rules that may speak of the second round of any loop; each may of one that is left in its midst."""
 
 _SWALLOWING = ("suppress", "raises")
 
@@ -52,6 +55,7 @@ def false_alarms(program: Program, observation: Observation) -> list[FalseAlarm]
         for found in analysis.diagnostics
         if found.severity is Severity.ERROR
         and found.rule.name not in SILENT_FAULTS
+        and (found.rule.name not in _AT_TIMES_SILENT or "raises" in found.message)
         and _ran(analysis, found, observation)
         and all(_came_by(analysis.module, note.span, observation) for note in found.notes)
     ]
@@ -72,14 +76,20 @@ def _ran(analysis: Analysis, found: Diagnostic, observation: Observation) -> boo
 
     What may be told of the second round of a loop needs to have been run twice.
     """
-    inside = any(isinstance(node, (ast.For, ast.While)) for node in _around(analysis, found))
-    times = 2 if inside and found.rule.name in _AGAIN else 1
+    loops = [node for node in _around(analysis, found) if isinstance(node, (ast.For, ast.While))]
+    again = loops if found.rule.name in _AGAIN else [loop for loop in loops if _may_be_left(loop)]
+    times = 2 if again else 1
     return any(
         (seen := observation.seen.get(place(node))) is not None
         and seen.visits >= times
         and not _swallowed(analysis.module, node)
         for node in _expressions(analysis.module, found)
     )
+
+
+def _may_be_left(loop: ast.For | ast.While) -> bool:
+    """Whether something in a loop leaves it, so that what comes in its second round may never come."""
+    return any(isinstance(node, (ast.Break, ast.Return)) for child in loop.body for node in ast.walk(child))
 
 
 def _around(analysis: Analysis, found: Diagnostic) -> Iterator[ast.AST]:
