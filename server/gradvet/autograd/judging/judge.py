@@ -1,14 +1,14 @@
 """Judgements that need more than one moment of the run: what was kept, consumed, reached, edited."""
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from gradvet.autograd.graph import held_tensors, node_key, reachable, spoiled_key
+from gradvet.autograd.graph import held_tensors, reachable, spoiled_key
 from gradvet.autograd.judging import hooks_placed
-from gradvet.autograd.judging.averages import Average, entering, running_average
 from gradvet.autograd.judging.calls import CallNotes
+from gradvet.autograd.judging.chains import Chains
 from gradvet.autograd.judging.cut_notes import CutNotes
 from gradvet.autograd.judging.escapes import EscapeNotes
 from gradvet.autograd.judging.evaluations import Evaluations
@@ -25,6 +25,13 @@ from gradvet.autograd.judging.overwritten import OverwriteNotes
 from gradvet.autograd.judging.protocol import Protocol
 from gradvet.autograd.judging.recurrences import Recurrences
 from gradvet.autograd.judging.registration import Registration
+from gradvet.autograd.judging.retention import (
+    GROWING,
+    Place,
+    Retention,
+    Store,
+    addresses,
+)
 from gradvet.autograd.judging.returned import left_beside, left_with_graph
 from gradvet.autograd.judging.snapshots import SnapshotNotes
 from gradvet.autograd.judging.targets import Targets
@@ -35,7 +42,7 @@ from gradvet.autograd.library.evidence import remember
 from gradvet.autograd.library.layers import is_module, members
 from gradvet.autograd.library.storages import savers
 from gradvet.autograd.machine import Loop, Machine
-from gradvet.autograd.memory.domain import GRAD, MAYBE, NO, YES, Node, Origin, Tensor
+from gradvet.autograd.memory.domain import GRAD, MAYBE, YES, Node, Origin, Tensor
 from gradvet.autograd.memory.values import (
     TRUE,
     Dict,
@@ -45,43 +52,10 @@ from gradvet.autograd.memory.values import (
     Optimizer,
     Ref,
     Sequence,
-    Union,
     Value,
     refs,
 )
 from gradvet.syntax.parse import Module
-
-GROWING = ("+", "*", "=")
-"""How something is put into a container: one element more, a key that is not known, an item that is set."""
-ADDING = frozenset({"+", "-", "+=", "-=", "add()", "add_()"})
-"""Ops by which a total is kept. State that a module carries from step to step is no total."""
-WEIGHTING = frozenset({"*", "/", "*=", "/=", "mul()", "div()", "neg"})
-
-
-@dataclass(slots=True)
-class Place:
-    """Where to speak of something that is kept: the node, the calls that led there, and the kept expression."""
-
-    site: ast.AST
-    calls: tuple[ast.AST, ...]
-    value: ast.expr | None
-
-
-@dataclass(slots=True)
-class Kept:
-    """A graph that outlived an iteration: a finding unless a later backward turns out to need it."""
-
-    place: Place
-    tensor: Tensor
-    nodes: frozenset[int]
-    holder: str
-    holder_node: ast.AST | None
-    freed: int
-    how: str
-    order: int
-    attribute: str = ""
-    trains: bool = True
-    average: Average | None = None
 
 
 @dataclass(slots=True)
@@ -132,19 +106,6 @@ class DataRead:
     target: ast.expr | None = None
 
 
-@dataclass(slots=True)
-class Store:
-    """Something was put into an object that may outlive the iteration."""
-
-    site: ast.AST
-    calls: tuple[ast.AST, ...]
-    holder: Ref
-    value: Value
-    how: str
-    frames: tuple[int, ...]
-    forward: bool
-
-
 MOST_NAMED_OPTIMIZERS = 50
 """For the parameters of those that come later, no names are looked for."""
 
@@ -154,7 +115,6 @@ class Judge:
     """Collects what the machine tells it, and gives the verdicts at the end."""
 
     machine: Machine
-    kept: list[Kept] = field(default_factory=list)
     modules: list[ModuleCall] = field(default_factory=list)
     edits: list[Edit] = field(default_factory=list)
     data: dict[tuple[ast.AST, tuple[ast.AST, ...]], DataRead] = field(default_factory=dict)
@@ -171,8 +131,6 @@ class Judge:
     losses_of: dict[int, dict[ast.AST, None]] = field(default_factory=dict)
     pending: dict[ast.AST, None] = field(default_factory=dict)
     stepping: bool = False
-    elements: dict[int, tuple[Store, Ref]] = field(default_factory=dict)
-    entries: set[object] | None = None
     leaf_names: dict[int, str] = field(default_factory=dict)
     spoilers: list[Any] = field(default_factory=list)
     changed: set[int] = field(default_factory=set)
@@ -198,7 +156,8 @@ class Judge:
     numbers: NumberAttributes = field(init=False)
     evaluations: Evaluations = field(init=False)
     recurrences: Recurrences = field(init=False)
-
+    retention: Retention = field(init=False)
+    chains: Chains = field(init=False)
     thrown_away: ThrownAway = field(init=False)
 
     def __post_init__(self) -> None:
@@ -222,7 +181,8 @@ class Judge:
         self.numbers = NumberAttributes(self.machine)
         self.evaluations = Evaluations(self.machine)
         self.recurrences = Recurrences(self.machine)
-
+        self.retention = Retention(self.machine)
+        self.chains = Chains(self.machine, self.retention)
         self.thrown_away = ThrownAway(self.machine)
 
     def conclude_topics(self, module: Module) -> None:
@@ -258,7 +218,7 @@ class Judge:
     def noticed(self) -> bool:
         """Whether there is anything to judge."""
         return bool(
-            self.kept
+            self.retention.kept
             or self.modules
             or self.edits
             or self.data
@@ -301,7 +261,7 @@ class Judge:
             element = Store(site, m.where(), holder, value, how, frames, forward)
             for ref, state in held_tensors(m, value):
                 for node in state.nodes:
-                    self.elements[node] = (element, ref)
+                    self.retention.elements[node] = (element, ref)
         for loop in m.loops:
             if holder.address not in loop.allocs:
                 loop.stores.append(Store(site, m.where(), holder, value, how, frames, forward))
@@ -309,13 +269,15 @@ class Judge:
     def returned(self, value: ast.expr) -> None:
         """A function returns what this expression gives."""
         for part, state in left_with_graph(self.machine, value):
-            if self._freed(state.nodes) == YES:
-                self._keep(state, Place(part, self.machine.where(), part), "", None, "returned")
+            if self.retention.freed(state.nodes) == YES:
+                self.retention.keep(state, Place(part, self.machine.where(), part), "", None, "returned")
         for part in left_beside(value) if self.machine.mode == GRAD else ():
             if part not in self.machine.states or self.machine.states[part].requires_grad == MAYBE:
                 origin = Origin(part, "a term of the sum that is returned beside it")
                 state = Tensor(YES, origin=origin, assumes=frozenset({"the sum requires grad"}))
-                self._keep(state, Place(part, self.machine.where(), part), "", None, "beside", freed=YES)
+                self.retention.keep(
+                    state, Place(part, self.machine.where(), part), "", None, "beside", freed=YES
+                )
 
     def consumed(self, nodes: dict[int, Node], sure: Iterable[int]) -> None:
         """A backward visited these nodes, and some of them whatever path the program took."""
@@ -391,7 +353,7 @@ class Judge:
 
     def evaluated(self, receiver: Value, site: ast.AST) -> None:
         """`eval()` was called on a module."""
-        for address in _addresses(receiver):
+        for address in addresses(receiver):
             self.eval_sites.setdefault(address & ~1, {})[site] = None
 
     def module_called(self, ref: Ref, site: ast.AST, result: Value) -> None:
@@ -469,13 +431,13 @@ class Judge:
         m = self.machine
         key = (node, m.where())
         if key not in self.data:
-            of_grad = any(address in m.grads for address in _addresses(value))
+            of_grad = any(address in m.grads for address in addresses(value))
             self.data[key] = DataRead(node, m.where(), state, of_grad=of_grad, forward=_only_computes(m))
 
     def data_assigned(self, node: ast.AST, value: Value, state: Tensor, new: Tensor | None) -> None:
         """`.data = …`."""
         m = self.machine
-        of_grad = any(address in m.grads for address in _addresses(value))
+        of_grad = any(address in m.grads for address in addresses(value))
         read = DataRead(
             node, m.where(), state, "assigned", node, (), of_grad, forward=_only_computes(m), mode=m.mode
         )
@@ -500,319 +462,11 @@ class Judge:
         stores, loop.stores = loop.stores, []
         if loop.trains:
             self.walks.end_of_pass(loop, loop.node)
-        for store in stores:
-            if store.holder.address in loop.allocs:
-                continue
-            if store.how not in GROWING:
-                self._attribute(store)
-                continue
-            if m.cells.get(store.holder.address) is None:
-                continue
-            if (
-                not loop.trains
-                and (store.how == "=" or m.context_of(store.holder.address) == loop.context)
-                and loop.node is not None
-            ):
-                continue  # what an inference loop collects for its own function: not for ever
-            inside = {ref for ref, _ in held_tensors(m, store.holder)}
-            for ref, state in held_tensors(m, store.value):
-                if state.has_graph and state.nodes and ref in inside:
-                    self._keep(
-                        state, self._place(store, ref), holder_words(store.site)[0], store.holder, "grow"
-                    )
+        self.retention.end_of_pass(loop, stores)
         if loop.number > 1:
-            self._chains(loop)
+            self.chains.end_of_pass(loop)
             if m.hooks.placed and loop.node is not None:
                 hooks_placed.end_of_pass(m, loop)
-
-    def _freed(self, nodes: frozenset[int]) -> int:
-        found = reachable(self.machine, nodes).values()
-        keepers = [node for node in found if node.keeps & YES and node.freed != YES]
-        if not keepers:
-            return YES if any(node.freed == YES for node in found) else NO
-        return NO if any(node.freed == NO for node in keepers) else MAYBE
-
-    def _keep(
-        self,
-        state: Tensor,
-        place: Place,
-        words: str,
-        holder: Ref | None,
-        how: str,
-        attribute: str = "",
-        freed: int = 0,
-    ) -> None:
-        self.order += 1
-        made = self.machine.site_of(holder.address) if holder is not None else None
-        known = freed or self._freed(state.nodes)
-        self.kept.append(Kept(place, state, state.nodes, words, made, known, how, self.order, attribute))
-
-    def _place(self, store: Store, ref: Ref) -> Place:
-        """The place where what is kept could do without its graph: where it is stored, or where it was handed over."""
-        m = self.machine
-        earlier = self._gathered(ref)
-        if earlier is not None:
-            return self._place(*earlier)
-        value = holder_words(store.site)[1]
-        site, calls = store.site, store.calls
-        value = self._entry(value, ref)
-        born = m.context_of(ref.address)
-        for depth in range(len(store.frames) - 1, 0, -1):
-            if not calls or m.within(born, store.frames[depth]):
-                break
-            argument = self._argument(calls[-1], ref)
-            if argument is None:
-                break
-            site, calls, value = calls[-1], calls[:-1], self._entry(argument, ref)
-        origin = getattr(m.cells.get(ref.address), "origin", None)
-        if (
-            origin is not None
-            and origin.text == "clone()"
-            and isinstance(origin.node, ast.Call)
-            and isinstance(origin.node.func, ast.Attribute)
-        ):
-            return Place(origin.node, m.calls_of.get(origin.node, ()), origin.node.func.value)
-        literal = self._literal(store.value, ref)
-        if literal is not None and site is store.site:
-            return Place(literal, calls, literal)
-        return Place(site, calls, value)
-
-    def _gathered(self, ref: Ref) -> tuple[Store, Ref] | None:
-        """Where the elements were put that a stack or cat has gathered: they could have done without their graph."""
-        state = self.machine.cells.get(ref.address)
-        if type(state) is not Tensor or state.origin is None or state.origin.text not in ("stack()", "cat()"):
-            return None
-        for address in state.nodes:
-            node = self.machine.cells.get(node_key(address))
-            for inner in node.inputs if type(node) is Node else ():
-                found = self.elements.get(inner) or self.elements.get(inner ^ 1)
-                if found is not None:
-                    return found
-        return None
-
-    def _argument(self, call: ast.AST, ref: Ref) -> ast.expr | None:
-        """The argument of a call that is just this tensor."""
-        for _, value, node in self._arguments(call):
-            if value is not None and _is(value, ref) and not isinstance(node, ast.Starred):
-                return node
-        return None
-
-    def _arguments(self, call: ast.AST) -> Iterator[tuple[str, Value | None, ast.expr]]:
-        """Parameter, value and expression of what a call passed, for the last few times that it ran."""
-        if not isinstance(call, ast.Call):
-            return
-        for values, keywords, parameters in self.machine.passed.get(call, ()):
-            named = [*parameters.parameters, *parameters.keyword_only]
-            extra = max(len(values) - len(call.args), 0)  # a method's receiver comes first
-            places = [*parameters.parameters[extra:], *[parameters.star or ""] * len(call.args)]
-            yield from zip(places, values[extra:], call.args, strict=False)
-            for keyword in call.keywords:
-                name = keyword.arg or ""
-                yield name if name in named else parameters.stars or "", keywords.get(name), keyword.value
-
-    def _entry(self, value: ast.expr | None, ref: Ref) -> ast.expr | None:
-        """Of a tuple or list that is stored, the one element that holds the graph."""
-        if not isinstance(value, (ast.Tuple, ast.List, ast.Dict)):
-            return value
-        parts = value.values if isinstance(value, ast.Dict) else value.elts
-        states = self.machine.states
-        holding = [part for part in parts if part in states and states[part].requires_grad & YES]
-        return holding[0] if len(holding) == 1 else value
-
-    def _literal(self, value: Value, ref: Ref) -> ast.expr | None:
-        """The entry of a dict literal made elsewhere that only repeats a name: the name's owner can keep the graph."""
-        m = self.machine
-        for address in _addresses(value):
-            site = m.site_of(address)
-            if isinstance(site, ast.Dict):
-                if any(isinstance(key, ast.Constant) and self._is_needed(key.value) for key in site.keys):
-                    return None  # the dict itself is where the loss is taken from
-                for part in site.values:
-                    state = m.states.get(part)
-                    if (
-                        not isinstance(part, (ast.Name, ast.Attribute))
-                        or state is None
-                        or not state.requires_grad & YES
-                    ):
-                        continue
-                    return part
-        return None
-
-    def _is_needed(self, key: object) -> bool:
-        """Whether an entry of this name is taken out to be returned, computed with or run backward from."""
-        if self.entries is None:
-            self.entries = set()
-            for node in ast.walk(self.machine.tree):
-                for child in ast.iter_child_nodes(node):
-                    if isinstance(child, ast.Subscript) and isinstance(child.slice, ast.Constant):
-                        backward = isinstance(node, ast.Attribute) and node.attr == "backward"
-                        if backward or isinstance(node, (ast.Return, ast.BinOp, ast.Assign, ast.AugAssign)):
-                            self.entries.add(child.slice.value)
-        return key in self.entries
-
-    def _attribute(self, store: Store) -> None:
-        """An attribute that still holds a graph when the iteration is over: set by a forward, or a number elsewhere."""
-        m = self.machine
-        value = m.cells.get((store.holder.address, store.how))
-        if value is None:
-            return
-        how = "kept" if store.forward else "number"
-        for ref, state in held_tensors(m, store.value):
-            if not (state.has_graph and state.nodes and _is(value, ref)):
-                continue
-            if how == "number" or self._freed(state.nodes) == YES:
-                words, kept = holder_words(store.site)
-                place = Place(store.site, store.calls, kept)
-                self._keep(state, place, words, store.holder, how, store.how)
-
-    def _chains(self, loop: Loop) -> None:
-        """A result that leads to the same result of the iteration before: a graph that grows for ever."""
-        m = self.machine
-        seen: set[int] = set()
-        for key, value in m.store.delta(loop.base).items():
-            if value is None or (type(key) is tuple and str(key[1]).startswith("#")):
-                continue
-            if type(key) is int:
-                states = [value] if type(value) is Tensor and key not in loop.allocs else []
-            elif type(key) is tuple and key[0] not in loop.allocs:
-                held = held_tensors(m, value) if type(value) is not int else []
-                states = [state for _, state in held]
-                self._rebuilt(loop, value, held)
-            else:
-                states = []
-            for state in states:
-                if state.requires_grad == YES and state.nodes and not state.nodes <= seen:
-                    seen |= state.nodes
-                    self._chain(loop, state)
-
-    def _rebuilt(self, loop: Loop, value: Value, held: list[tuple[Ref, Tensor]]) -> None:
-        """A tuple or list that is made anew from the old one and one more: it grows as well."""
-        m = self.machine
-        if not loop.trains or type(m.cells.get(getattr(value, "address", -1))) is not Sequence:
-            return
-        site = next((s for at in _addresses(value) if (s := m.site_of(at)) is not None), None)
-        if not isinstance(site, (ast.Tuple, ast.List, ast.BinOp)):
-            return
-        older = {ref.address for ref, _ in held if ref.address & 1}
-        for ref, state in held:
-            if ref.address in loop.allocs and ref.address + 1 in older and state.has_graph and state.nodes:
-                self._keep(state, Place(site, m.calls_of.get(site, ()), None), "", None, "rebuilt")
-
-    def _chain(self, loop: Loop, state: Tensor) -> None:
-        m = self.machine
-        for start in state.nodes:
-            node = m.cells.get(node_key(start))
-            if type(node) is not Node or start & 1 or start not in loop.allocs:
-                continue
-            average = running_average(m, loop.allocs, start)
-            if average is not None:
-                self._average(loop, state, average)
-                continue
-            if node.name not in ADDING or node.freed & YES:
-                continue  # no chain; or one that itself takes part in a backward: state that is carried over
-            behind = reachable(m, node.inputs)
-            if start + 1 not in behind:
-                continue
-            if not loop.trains and not self._evaluates(loop):
-                continue
-            if any(self._feeds_back(at, start + 1) for at in node.inputs - {start} if not at & 1):
-                continue  # what is added depends on the total itself: state, not a total
-            fresh = {
-                at: n
-                for at, n in behind.items()
-                if at in loop.allocs and not at & 1 and n.node is not node.node
-            }
-            freed = NO
-            if any(n.freed == YES for n in fresh.values()):
-                freed = YES
-            elif any(n.freed & YES for n in fresh.values()):
-                freed = MAYBE
-            calls = m.calls_of.get(node.node, ())
-            site: ast.AST = node.node
-            words, value = "", None
-            handed = self._handed_over(site, calls)
-            while calls and handed:
-                argument = self._chained_argument(calls[-1], fresh, start, handed)
-                if argument is None:
-                    break
-                words = words or holder_words(site)[0]
-                site, calls, value = calls[-1], calls[:-1], argument
-                handed = {n.id for n in ast.walk(argument) if isinstance(n, ast.Name)}
-            self._keep(
-                state._replace(nodes=frozenset({start})),
-                Place(site, calls, value),
-                words,
-                None,
-                "chain",
-                freed=freed,
-            )
-            self.kept[-1].trains = loop.trains
-
-    def _average(self, loop: Loop, state: Tensor, average: Average) -> None:
-        """A running average whose graph goes back to the first iteration."""
-        m = self.machine
-        if not loop.trains and not self._evaluates(loop):
-            return
-        made = average.node.node
-        calls = m.calls_of.get(made, ())
-        fresh = reachable(m, frozenset(average.new))
-        place = Place(made, calls, None)
-        new = entering(m, made, average)
-        handed = {n.id for n in ast.walk(new) if isinstance(n, ast.Name)} if new is not None else set()
-        while place.calls and handed:
-            argument = self._chained_argument(place.calls[-1], fresh, average.address, handed)
-            if argument is None:
-                break
-            place = Place(place.calls[-1], place.calls[:-1], argument)
-            handed = {n.id for n in ast.walk(argument) if isinstance(n, ast.Name)}
-        state = state._replace(nodes=frozenset({average.address}))
-        self._keep(state, place, "", None, "average", freed=average.freed)
-        self.kept[-1].trains = loop.trains
-        self.kept[-1].average = average
-
-    def _evaluates(self, loop: Loop) -> bool:
-        """Whether a module was called in the loop: then what it adds up is a measure of its results."""
-        return any(call.nodes & loop.allocs for call in self.modules)
-
-    def _feeds_back(self, at: int, total: int) -> bool:
-        """Whether a term leads to the total of the iteration before; a total that is only weighted does not count."""
-        m = self.machine
-        if total not in reachable(m, frozenset({at})):
-            return False
-        node = m.cells.get(node_key(at))
-        return not (type(node) is Node and node.name in WEIGHTING and node.inputs <= {total})
-
-    def _handed_over(self, site: ast.AST, calls: tuple[ast.AST, ...]) -> set[str]:
-        """The names in what is added to an attribute: a meter adds what it is given."""
-        names: set[str] = set()
-        if isinstance(site, ast.AugAssign) and _is_of_self(site.target):
-            names = {n.id for n in ast.walk(site.value) if isinstance(n, ast.Name)}
-        elif isinstance(site, ast.BinOp) and calls:
-            statement = next(
-                (s for s in ast.walk(self.machine.tree) if isinstance(s, ast.Assign) and s.value is site),
-                None,
-            )
-            if statement is not None and _is_of_self(statement.targets[0]):
-                names = {n.id for n in ast.walk(site) if isinstance(n, ast.Name)}
-        for loop in ast.walk(self.machine.tree) if names else ():
-            # `for name, value in values.items()`: what is added came in through `values`
-            if isinstance(loop, ast.For) and any(n is site for n in ast.walk(loop)):
-                bound = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
-                if bound & names:
-                    names |= {n.id for n in ast.walk(loop.iter) if isinstance(n, ast.Name)}
-        return names
-
-    def _chained_argument(
-        self, call: ast.AST, fresh: dict[int, Node], start: int, names: set[str]
-    ) -> ast.expr | None:
-        """The argument of a call by which this iteration's graph came into a chain."""
-        for name, value, node in self._arguments(call):
-            if name not in names or value is None:
-                continue
-            for _, state in self.machine.tensors(value):
-                if state.nodes & fresh.keys() and start not in state.nodes and start + 1 not in state.nodes:
-                    return node
-        return None
 
 
 def _only_computes(m: Machine) -> bool:
@@ -828,32 +482,3 @@ def _may_hold(m: Machine, value: Value) -> bool:
     return bool(held_tensors(m, value)) or any(
         type(m.cells.get(ref.address)) is Opaque for ref in refs(value)
     )
-
-
-def _is_of_self(target: ast.expr) -> bool:
-    """Whether a target is, or lies in, an attribute: `self.total`, `self.totals[name]`."""
-    while isinstance(target, ast.Subscript):
-        target = target.value
-    return isinstance(target, ast.Attribute)
-
-
-def _is(value: Value, ref: Ref) -> bool:
-    return value == ref or (type(value) is Union and ref in value.atoms)
-
-
-def _addresses(value: Value) -> list[int]:
-    return [ref.address for ref in refs(value)]
-
-
-def holder_words(site: ast.AST) -> tuple[str, ast.expr | None]:
-    """What keeps the value, in the user's words, and the expression that is kept."""
-    match site:
-        case ast.Call(func=ast.Attribute(value=holder), args=[*_, value]):
-            return ast.unparse(holder), value
-        case ast.AugAssign(target=target, value=value):
-            return ast.unparse(target), value
-        case ast.Assign(targets=[ast.Subscript(value=holder)], value=value):
-            return ast.unparse(holder), value
-        case ast.Assign(targets=[target], value=value):
-            return ast.unparse(target), value
-    return "", None

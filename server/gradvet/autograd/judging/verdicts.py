@@ -14,8 +14,9 @@ from gradvet.autograd.judging.forwards import unrecorded_forwards
 from gradvet.autograd.judging.frozen import reference_models
 from gradvet.autograd.judging.function_forms import function_forms
 from gradvet.autograd.judging.intents import intents
-from gradvet.autograd.judging.judge import DataRead, Edit, Judge, Kept, ModuleCall, holder_words
+from gradvet.autograd.judging.judge import DataRead, Edit, Judge, ModuleCall
 from gradvet.autograd.judging.open_data import asks_what, open_data
+from gradvet.autograd.judging.retention import Kept, holder_words
 from gradvet.autograd.judging.unused_terms import unused_terms
 from gradvet.autograd.machine import CutInfo, Machine
 from gradvet.autograd.memory.domain import GRAD, NO, YES, Node, Origin, Tensor
@@ -81,15 +82,15 @@ def _as_in_each_pass(kept: Kept) -> tuple[ast.AST, tuple[ast.AST, ...], str, fro
 
 
 def _retained(m: Machine, judge: Judge, parents: Parents, unused: set[int]) -> None:
-    reads = _attribute_reads(m, parents) if any(kept.how == "kept" for kept in judge.kept) else {}
-    piled = {site for kept in judge.kept if kept.how != "returned" for site in _made_at(m, kept)}
+    reads = _attribute_reads(m, parents) if any(kept.how == "kept" for kept in judge.retention.kept) else {}
+    piled = {site for kept in judge.retention.kept if kept.how != "returned" for site in _made_at(m, kept)}
     # What one pass of a loop kept and the next needed, the pass after the last one would have needed too.
     needed = {
         _as_in_each_pass(kept)
-        for kept in judge.kept
+        for kept in judge.retention.kept
         if any(at | 1 in judge.surely_used for at in kept.nodes) and _needed(judge, kept)
     }
-    for kept in judge.kept:
+    for kept in judge.retention.kept:
         if kept.how == "returned" and not piled.isdisjoint(_made_at(m, kept)):
             continue  # where it piles up is the place to speak of
         if kept.freed != YES and (m.cut_short or _needed(judge, kept) or _as_in_each_pass(kept) in needed):
