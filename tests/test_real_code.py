@@ -108,6 +108,134 @@ def check(inner):
     loss = Loss(inner)(torch.ones(3))
     loss.backward()
 """,
+    "a gradient that somebody else has filled may have a graph": """
+class SecondOrder(torch.optim.Optimizer):
+    def __init__(self, params, lr=0.1):
+        super().__init__(params, dict(lr=lr))
+
+    @torch.no_grad()
+    def curvature(self):
+        params = [p for group in self.param_groups for p in group["params"] if p.grad is not None]
+        grads = [p.grad for p in params]
+        return torch.autograd.grad(grads, params, grad_outputs=[torch.ones_like(p) for p in params])
+""",
+    "what is cleared before an optimizer of other parameters makes its step": """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.head = nn.Linear(3, 3), nn.Linear(3, 3)
+
+    def forward(self, x, judge=False):
+        return self.head(self.body(x).detach() if judge else self.body(x)).mean()
+
+def optimizer_of(parameters, decay):
+    if decay == 0:
+        return torch.optim.Adam(parameters)
+    return torch.optim.AdamW(parameters, weight_decay=decay)
+
+class Trainer(nn.Module):
+    def __init__(self, net, every, batches, decay):
+        super().__init__()
+        assert isinstance(net, Net)
+        self.net, self.every, self.batches = net, every, batches
+        head = set(net.head.parameters())
+        self.optimizer = optimizer_of(set(net.parameters()) - head, decay)
+        self.head_optimizer = optimizer_of(head, decay)
+
+    def train_step(self):
+        self.net.train()
+        for _ in range(self.every):
+            (self.net(next(self.batches)) / self.every).backward()
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+        if self.net.head:
+            for _ in range(self.every):
+                (self.net(next(self.batches), judge=True) / self.every).backward()
+            self.head_optimizer.step()
+            self.head_optimizer.zero_grad()
+        torch.save(self.net.state_dict(), "net.pt")
+
+    def train(self, log):
+        device = next(self.net.parameters()).device
+        while self.steps < 10:
+            logs = self.train_step()
+            log(logs)
+""",
+    "gradients that were read before they are cleared have served their purpose": """
+class Whole:
+    def __init__(self, loader, wrap, criterion):
+        self.loader, self.wrap, self.criterion = loader, wrap, criterion
+        self.model = nn.Linear(3, 3)
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+        self.optimizer.zero_grad()
+        for x, y in self.loader:
+            self.criterion(self.model(x), y).backward()
+        self.whole = torch.cat([p.grad.reshape(-1) for p in self.model.parameters() if p.requires_grad])
+        self.optimizer.zero_grad()
+
+    def compare(self):
+        model = self.wrap(self.model)
+        for x, y in self.loader:
+            self.criterion(model(x), y).backward()
+        self.optimizer.step()
+""",
+    "what lies in a list may be another tensor than the one that shares": """
+class Kernel:
+    def __init__(self, independent, count):
+        self.independent, self.count = independent, count
+
+    def jacobians(self, x):
+        found = torch.cat([x, x], -1)
+        return found.detach(), x
+
+    def begin(self):
+        if self.independent:
+            self.kernel = [torch.empty(3, 3) for _ in range(self.count)]
+        else:
+            self.kernel = torch.empty(3, 3)
+
+    def store(self, batch, at):
+        if self.independent:
+            for c in range(self.count):
+                self.kernel[c][at:] = batch
+        else:
+            self.kernel[at:] = batch
+
+    def fit(self, loader):
+        self.begin()
+        for at, x in enumerate(loader):
+            found, _ = self.jacobians(x)
+            self.store(found, at)
+""",
+    "what extends a dict is filled in one of several ways": """
+from collections import OrderedDict
+
+class Blocks(OrderedDict):
+    def __init__(self, given=None, pairs=None):
+        if given is not None:
+            super().__init__(given)
+        elif pairs is not None:
+            super().__init__([(key, value) for key, value in pairs])
+        else:
+            super().__init__()
+
+def pick(given, pairs, flag):
+    blocks = Blocks({"a": torch.ones(2)}) if flag else Blocks(None, pairs)
+    return {key: value for key, value in blocks.items()}, Blocks(given, pairs).get("a")
+""",
+    "a stage that may be left out need not have parameters": """
+from typing import Optional
+
+class Runner:
+    def __init__(self, session, resize: Optional[nn.Module] = None):
+        self.session, self.resize = session, resize
+
+    def __call__(self, image):
+        image = image.float().cpu()
+        if self.resize is not None:
+            image = self.resize(image)
+        return self.session.run(image.numpy())
+""",
     "targets need not require grad beside a layer that does": """
 def train(optimizer, loader, width):
     model = nn.Linear(3, 3)

@@ -58,6 +58,7 @@ class ClipMisplaced(Event):
     other: ast.AST | None
     scaler: ast.expr | None
     optimizer: ast.expr | None
+    assumes: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)

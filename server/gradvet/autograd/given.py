@@ -36,8 +36,9 @@ def call_with_unknown(
     taken = {one.address for one in given if type(one) is Ref}
 
     def argument(arg: ast.arg) -> Value:
-        value = _unknown_argument(m, arg, function.scope, taken)
-        return join(defaults[arg.arg], value) if arg.arg in defaults else value
+        default = defaults.get(arg.arg)
+        value = _unknown_argument(m, arg, function.scope, taken, left_out=default == NONE)
+        return value if default is None else join(default, value)
 
     args = node.args
     positional = [*args.posonlyargs, *args.args][len(given) :]
@@ -50,9 +51,11 @@ def call_with_unknown(
     )
 
 
-def _unknown_argument(m: Machine, arg: ast.arg, scope: int, taken: set[int]) -> Value:
-    """An argument of which only its annotation is known."""
+def _unknown_argument(m: Machine, arg: ast.arg, scope: int, taken: set[int], *, left_out: bool) -> Value:
+    """An argument of which only its annotation is known; a module that may be `left_out` need not train anything."""
     words = f"argument `{arg.arg}`"
+    if left_out and any(map(_is_module_hint, annotated(m, arg.annotation, scope) if arg.annotation else ())):
+        return m.unknown(arg, words)
     found = (
         _of_annotation(m, arg, arg.annotation, scope, arg.arg, words, taken)
         if arg.annotation is not None

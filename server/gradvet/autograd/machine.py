@@ -240,6 +240,8 @@ class Machine:
             set()
         )  # the calls whose results are only named: a generator does not begin there
         self.view_modes: dict[ast.AST, int] = {}
+        self.bare_views: dict[ast.AST, bool] = {}
+        """Where a view that was not recorded is used, and whether a backward came by what was made there."""
         self.entered: list[ast.AST] = []
         self.entered_twice: set[ast.AST] = set()
         self.meant_to_raise = 0

@@ -31,7 +31,14 @@ def check(event: ClipMisplaced) -> Iterator[Finding]:
         message = f"{clip} clips nothing: the generator of parameters was used up before"
         note = "has walked through all of it"
     notes = (Note("why", note, event.other),) if event.other is not None else ()
-    yield Finding(event.node, message, (*notes, *called_from(event.calls)), tuple(_fixes(event)))
+    assumed = [Note("assuming", words) for words in sorted(event.assumes)]
+    yield Finding(
+        event.node,
+        message,
+        (*notes, *assumed, *called_from(event.calls)),
+        tuple(_fixes(event)),
+        Severity.WARNING if assumed else None,
+    )
 
 
 def _fixes(event: ClipMisplaced) -> Iterator[Fix]:

@@ -17,11 +17,18 @@ def unrecorded_forwards(m: Machine, parents: Parents) -> None:
     for at, event in enumerate(m.events):
         m.events[at] = _nearer(event, modules, parents)
     told = [event.node for event in m.events if isinstance(event, (CutPath, ForwardUnrecorded))]
-    m.events[:] = [event for event in m.events if not _told_by_cut(event, told, parents)]
+    m.events[:] = [
+        event for event in m.events if not (_told_by_cut(event, told, parents) or _is_idle(m, event))
+    ]
     numbers = {event.node for event in m.events if isinstance(event, CutPath) and event.kind == "item"}
     m.events[:] = [
         event for event in m.events if not (isinstance(event, ScalarConverted) and event.node in numbers)
     ]
+
+
+def _is_idle(m: Machine, event: Event) -> bool:
+    """Whether no backward asks for a gradient of what was made of a view that was not recorded."""
+    return isinstance(event, UnrecordedView) and not m.bare_views.get(event.node)
 
 
 def _told_by_cut(event: Event, told: list[ast.AST], parents: Parents) -> bool:

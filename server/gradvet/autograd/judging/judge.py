@@ -285,6 +285,9 @@ class Judge:
         for address in nodes:
             self.used_nodes[address] = self.order
         self.surely_used.update(sure)
+        bare = self.machine.bare_views
+        if bare:
+            bare.update((node.node, True) for node in nodes.values() if node.node in bare)
         for loop in self.machine.loops:
             loop.trains = True
 

@@ -39,7 +39,7 @@ class ModeNotes:
             self.left.setdefault(own[0], Left(own[0], self.machine.where(), frame.node, other))
 
     def conclude(self) -> None:
-        """Tell those that a backward would feel; where somebody else switches back, only those that it did feel."""
+        """Tell those that a backward would feel; where it is switched on elsewhere too, only those that it did feel."""
         m = self.machine
         for left in self.left.values():
             felt = next((at for at, event in enumerate(m.events) if _feels(event, left.switch)), None)
@@ -51,7 +51,7 @@ class ModeNotes:
                 m.events[:] = [event for event in m.events if not _feels(event, left.switch)]
                 continue
             trains = next((event.node for event in m.events if isinstance(event, Backward)), None)
-            if trains is not None and (left.other or not _switched_elsewhere(m.tree, left.function)):
+            if trains is not None and (left.other or not _is_switched_on(m.tree)):
                 m.emit(ModeLeftOff(left.switch, left.calls, left.function, left.other, trains, raises=False))
 
 
@@ -64,13 +64,12 @@ def _feels(event: object, switch: ast.AST) -> bool:
     )
 
 
-def _switched_elsewhere(tree: ast.AST, function: ast.AST) -> bool:
-    """Whether another function of the program switches grad mode, to whatever it is told."""
-    inside = set(ast.walk(function))
+def _is_switched_on(tree: ast.AST) -> bool:
+    """Whether the program switches grad mode to anything but off: it turns it on for what trains."""
     for node in ast.walk(tree):
         match node:
             case ast.Call(ast.Attribute(attr="set_grad_enabled") | ast.Name("set_grad_enabled"), args):
                 off = len(args) == 1 and isinstance(args[0], ast.Constant) and args[0].value is False
-                if node not in inside and not off:
+                if not off:
                     return True
     return False

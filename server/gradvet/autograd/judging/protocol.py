@@ -80,6 +80,7 @@ class Step(NamedTuple):
     known: bool = True
     scaler: bool = False
     read: Place | None = None
+    optimizer: int = 0
 
 
 class Clip(NamedTuple):
@@ -173,7 +174,9 @@ class Protocol:
         cells = owns if self._are_seen(self.optimizers[ref.address]) else frozenset({ref.address})
         met = tuple(self._of(cell) for cell in cells)
         self.used.update(n for g in met if g.phases & HOLDS_NEW for n in g.backwards)
-        self.steps.append(Step(number, met, frozenset(cells), known=known, scaler=scaler))
+        self.steps.append(
+            Step(number, met, frozenset(cells), known=known, scaler=scaler, optimizer=ref.address)
+        )
         for clip in self.waiting:
             self.followed.setdefault(clip, set()).add(len(self.steps) - 1)
         self.waiting.clear()
@@ -252,9 +255,11 @@ class Protocol:
         """`leaf.grad` was read."""
         for ref in _refs(gradient):
             self.gradients[ref.address & ~1] = leaf
-        before = self.machine.cells.get((leaf, KEY))
-        if before is not None and not before.read:
-            self.machine.store.set((leaf, KEY), before._replace(read=True))
+        owners = [address for address, owns in self.optimizers.items() if leaf in owns]
+        for cell in (leaf, *owners):
+            before = self.machine.cells.get((cell, KEY))
+            if before is not None and not before.read:
+                self.machine.store.set((cell, KEY), before._replace(read=True))
         self.reads[leaf & ~1] = (node, self.machine.where())
 
     def assigned(self, leaves: frozenset[int], new: Value, node: ast.AST) -> None:
@@ -522,7 +527,7 @@ class Protocol:
 
     def _judge_step(self, step: Step) -> None:
         relevant = [g for g in step.gradients if g.phases not in (CLEAR, UNSEEN, BEFORE)]
-        if not relevant or not (step.known or self._are_of_torch(relevant)):
+        if not relevant or not (step.known or self._are_of_torch(relevant)) or self._in_doubt(step):
             return
         site = self.sites[step.number]
         new = [g for g in relevant if g.phases & HOLDS_NEW]
@@ -541,6 +546,17 @@ class Protocol:
                 if loop is not None:
                     self._dropped(site, [g], loop, known=step.known)
                     break
+
+    def _in_doubt(self, step: Step) -> bool:
+        """Whether another optimizer that makes steps has some of these leaves as well, so that one may have fewer.
+
+        What was picked for an optimizer by a test that is not followed is held to be all that it was picked from.
+        """
+        mine = self.optimizers.get(step.optimizer, NOTHING)
+        return any(
+            address in self.stepped and owns != mine and not owns.isdisjoint(mine)
+            for address, owns in (self.optimizers.items() if mine else ())
+        )
 
     def _are_of_torch(self, gradients: list[Gradient]) -> bool:
         """Whether it is torch's backward that filled these, and not one of another framework with optimizers of its own."""
@@ -645,6 +661,8 @@ class Protocol:
         for number, clear in g.lost:
             if number not in g.backwards or clear not in g.clears:
                 continue
+            if _begins(self.sites[number]) is not _begins(site):
+                continue  # whoever calls the one and the other may step in between
             clearing = {loop.node for loop in self.sites[clear].loops}
             for loop in self.sites[number].loops:
                 if loop.node is None or loop.node not in clearing:
@@ -679,7 +697,13 @@ class Protocol:
             self.told.add(node)
             how, other = found
             scaler, optimizer = self._scaler_step(clips[0].leaves) if how == "scaled" else (None, None)
-            self.machine.emit(ClipMisplaced(node, calls, how, other, scaler, optimizer))
+            assumes = self._assumed(clips[0].leaves) if how != "empty" else frozenset[str]()
+            self.machine.emit(ClipMisplaced(node, calls, how, other, scaler, optimizer, assumes))
+
+    def _assumed(self, leaves: frozenset[int]) -> frozenset[str]:
+        """What has to be true for these to be leaves."""
+        states = [self.machine.cells.get(leaf) for leaf in leaves]
+        return frozenset().union(*(state.assumes for state in states if type(state) is Tensor))
 
     def _fault_of_clip(self, clips: list[Clip]) -> tuple[str, ast.AST | None] | None:
         """What is wrong with a clip at each of its visits, and what it stands on the wrong side of."""
@@ -741,6 +765,12 @@ def _clears(func: ast.expr | None) -> bool:
 
 def _row(site: Site) -> int:
     return getattr(site.node, "lineno", 0)
+
+
+def _begins(site: Site) -> ast.AST | None:
+    """The function that was run by itself when a place was reached."""
+    first = site.calls[0] if site.calls else None
+    return first if isinstance(first, (ast.FunctionDef, ast.AsyncFunctionDef)) else None
 
 
 def _altered(g: Gradient) -> Gradient:

@@ -438,6 +438,10 @@ def _aliases(m: Machine, judge: Judge, parents: Parents) -> None:
             continue  # nobody else could see an edit of a result that has no name: it is meant for the source
         if edit.how.startswith("copy_") and not edit.tensor.view & YES and not edit.saved:
             continue  # the whole is written anew: nobody wanted to keep a copy of it
+        if not edit.saved and not edit.tensor.storage <= frozenset[int]().union(
+            *(s.storage for s in edit.sources)
+        ):
+            continue  # what is edited may be something else
         for source in edit.sources[:1]:
             if not edit.saved and not (
                 _lives_on(alias.node, parents) and not _is_gone(m, source, edit, parents)
@@ -478,6 +482,9 @@ def _is_gone(m: Machine, source: Tensor, edit: Edit, parents: Parents) -> bool:
     """Whether a function that has returned by the time of an edit made the source, under a name of its own."""
     alias = edit.tensor.alias
     node = None if alias is None else alias.node
+    if node not in parents:  # of another module: nobody here has a name for what a call there made
+        chains = [m.calls_to(at) for at in source.storage]
+        return bool(chains) and all(calls and calls[-1] not in edit.calls for calls in chains)
     home = None if node is None else function_of(node, parents, ANY_FUNCTION)
     name = _source_of(node) if isinstance(node, ast.Call) else None
     if not isinstance(home, (ast.FunctionDef, ast.AsyncFunctionDef)) or not isinstance(name, ast.Name):

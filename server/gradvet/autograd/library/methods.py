@@ -72,7 +72,7 @@ from gradvet.autograd.python.calls import (
     unknown_call,
 )
 from gradvet.autograd.python.objects import CONTENT, default_item, element_of, set_item, view_of_dict
-from gradvet.autograd.python.operators import LONGEST_TEXT, extend, grow
+from gradvet.autograd.python.operators import LONGEST_TEXT, binary, extend, grow
 
 
 def call_method(m: Machine, method: Method, call: Call) -> Value:
@@ -217,8 +217,10 @@ def _sequence(m: Machine, ref: Ref, content: Sequence, name: str, call: Call) ->
         case "clear":
             m.update(ref, lambda c: Sequence(c.kind) if type(c) is Sequence else c)
             return NONE
-        case "copy" | "union" | "intersection" | "difference":
+        case "copy":
             return m.new(call.node, content)
+        case "union" | "intersection" | "difference" | "symmetric_difference" if content.kind != "generator":
+            return _with_sets(m, ref, name, call)
         case "sort" | "reverse":
             m.update(ref, lambda c: ordered_anew(c, name) if type(c) is Sequence else c)
             return NONE
@@ -240,6 +242,20 @@ def _sequence(m: Machine, ref: Ref, content: Sequence, name: str, call: Call) ->
         case "split":
             return m.new(call.node, Sequence("list", None, Text()))
     return unknown_call(m, call, f"the result of `{name}`")
+
+
+_SETS = {
+    "union": ast.BitOr(), "intersection": ast.BitAnd(), "difference": ast.Sub(), "symmetric_difference": ast.BitXor(),
+}  # fmt: skip
+
+
+def _with_sets(m: Machine, ref: Ref, name: str, call: Call) -> Value:
+    """`a.union(b, c)` and the like."""
+    made: Value = ref
+    for number, other in enumerate(call.args):
+        with m.numbered(call.node, number):
+            made = binary(m, call.node, _SETS[name], made, other)
+    return made if call.args else m.new(call.node, m.cells[ref.address])
 
 
 def ordered_anew(content: Sequence, how: str) -> Sequence:
@@ -560,8 +576,7 @@ def _as_builtin(m: Machine, ref: Ref, bases: frozenset[str], name: str, call: Ca
     if part is None:
         part = m.place_part(ref.address, CONTENT, Sequence() if is_list else Dict())
         m.write_cell(ref, CONTENT, part)
-    content = m.cells[part.address]
-    return (_sequence if is_list else _dict)(m, part, content, name, call)
+    return call_method(m, Method(part, name, call.node), call)
 
 
 def _range(m: Machine, ref: Ref, content: Range, name: str, call: Call) -> Value:

@@ -152,7 +152,11 @@ def _grad(m: Machine, value: Value, node: ast.AST) -> Value:
         flags.gradient_read(m, state, cell, node)
         if cell is None and (m.alone or state.assumes):
             # Nobody knows whether a backward came before: there may be a gradient.
-            made = m.place_part(ref.address, "gradient", Tensor(view=MAYBE, origin=Origin(node, ".grad")))
+            made = m.place_part(
+                ref.address,
+                "gradient",
+                Tensor(MAYBE, MAYBE, frozenset({None, ANY_FN}), view=MAYBE, origin=Origin(node, ".grad")),
+            )
             _own_storage(m, made)
             cell = join(NONE, made)
             m.store.set(key, cell)

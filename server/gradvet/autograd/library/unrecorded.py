@@ -43,6 +43,7 @@ def used(m: Machine, site: ast.AST, op: Op | None, operands: tuple[Operand, ...]
         if state.nodes or state.leaves or state.requires_grad != YES or state.parameter & YES:
             continue
         if _is_unrecorded(m, state):
+            m.bare_views.setdefault(site, False)
             m.emit(UnrecordedView(site, m.where(), _made(state), _subject(site, m, state)))
 
 

@@ -258,12 +258,36 @@ def _sequences(m: Machine, node: ast.AST, kind: type, a: Any, b: Any, left: Valu
             return m.new(node, Sequence(content.kind, items * max(other.value, 0)))
         return m.new(node, Sequence(content.kind, None, content.element))
     if type(a) is Sequence and type(b) is Sequence:
+        if kind in (ast.Sub, ast.BitAnd, ast.BitXor):
+            return m.new(node, of_sets(a, b, _NAMES[kind]))
         if a.items is not None and b.items is not None and a.rest is None and b.rest is None:
             return m.new(node, Sequence(a.kind, (*a.items, *b.items)))
         parts = [v for v in (a.element, b.element) if v is not None]
         return m.new(node, Sequence(a.kind, None, join_all(parts)))
     parts = [content.element, *(other.items if type(other) is Tuple else ())]
     return m.new(node, Sequence("list", None, join_all([p for p in parts if p is not None])))
+
+
+def of_sets(a: Sequence, b: Sequence, how: str) -> Sequence:
+    """What one set has and another has not (`sub`), what both have (`and`), what just one has (`xor`).
+
+    Where it is not known of each element whether it is one of the other's, any may be there.
+    """
+    if a.items is None or b.items is None or a.rest is not None or b.rest is not None:
+        parts = [a.element, b.element if how == "xor" else None]
+        return Sequence(a.kind, None, join_all([part for part in parts if part is not None]))
+    if all(map(_is_one, (*a.items, *b.items))):
+        mine = [item for item in a.items if (item in b.items) == (how == "and")]
+        others = [item for item in b.items if item not in a.items] if how == "xor" else ()
+        return Sequence(a.kind, (*mine, *others))
+    return Sequence(a.kind, None, join_all([*a.items, *(b.items if how == "xor" else ())]))
+
+
+def _is_one(value: Value) -> bool:
+    """Whether a value is one thing, which is the same as another only where they are equal."""
+    if type(value) is Tuple:
+        return all(map(_is_one, value.items))
+    return type(value) is Const or (type(value) is Ref and not value.address & 1)
 
 
 def unary(m: Machine, node: ast.AST, op: ast.unaryop, value: Value) -> Value:
