@@ -223,6 +223,37 @@ def pick(given, pairs, flag):
     blocks = Blocks({"a": torch.ones(2)}) if flag else Blocks(None, pairs)
     return {key: value for key, value in blocks.items()}, Blocks(given, pairs).get("a")
 """,
+    "what lies under an index that changes is not one loss": """
+from collections.abc import Sequence
+
+class Balanced:
+    def backward(self, losses: Sequence[torch.Tensor]):
+        for i in range(len(losses)):
+            losses[i].backward()
+""",
+    "options that are handed on may keep the graph": """
+class Engine:
+    def run(self, model: nn.Module, x, **options):
+        loss = model(x).sum()
+        loss.backward(**options)
+        loss.backward()
+""",
+    "gradients that are collected one after the other, of parameters that are not known": """
+class Surgery:
+    def __init__(self, optimizer: torch.optim.Optimizer):
+        self.optimizer = optimizer
+
+    def pack(self, objectives):
+        found = []
+        for objective in objectives:
+            self.optimizer.zero_grad(set_to_none=True)
+            objective.backward(retain_graph=True)
+            found.append([p.grad.clone() for group in self.optimizer.param_groups for p in group["params"]])
+        return found
+
+    def step(self, closure=None):
+        return self.optimizer.step(closure)
+""",
     "a stage that may be left out need not have parameters": """
 from typing import Optional
 

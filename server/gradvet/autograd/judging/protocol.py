@@ -255,12 +255,18 @@ class Protocol:
         """`leaf.grad` was read."""
         for ref in _refs(gradient):
             self.gradients[ref.address & ~1] = leaf
-        owners = [address for address, owns in self.optimizers.items() if leaf in owns]
-        for cell in (leaf, *owners):
+        self._were_read([leaf, *(address for address, owns in self.optimizers.items() if leaf in owns)])
+        self.reads[leaf & ~1] = (node, self.machine.where())
+
+    def read_of_unknown(self) -> None:
+        """`p.grad` was read of something unknown: it may be of any optimizer of which not all parameters are known."""
+        self._were_read([address for address, owns in self.optimizers.items() if not owns])
+
+    def _were_read(self, cells: Iterable[int]) -> None:
+        for cell in cells:
             before = self.machine.cells.get((cell, KEY))
             if before is not None and not before.read:
                 self.machine.store.set((cell, KEY), before._replace(read=True))
-        self.reads[leaf & ~1] = (node, self.machine.where())
 
     def assigned(self, leaves: frozenset[int], new: Value, node: ast.AST) -> None:
         """`leaf.grad = new`, of one leaf or of each of several."""
@@ -642,7 +648,14 @@ class Protocol:
 
     def _dropped(self, site: Site, gradients: list[Gradient], loop: ast.AST | None, *, known: bool) -> None:
         cleared = sorted({n for g in gradients for n in g.clears})
-        lost = sorted({n for g in gradients for n, _ in g.lost if loop is not None or n not in self.used})
+        lost = sorted(
+            {
+                n
+                for g in gradients
+                for n, _ in g.lost
+                if _begins(self.sites[n]) is _begins(site) and (loop is not None or n not in self.used)
+            }
+        )
         if not cleared or not lost:
             return
         clear, backward, shown = self._shown(self.sites[cleared[-1]], self.sites[lost[-1]], site)

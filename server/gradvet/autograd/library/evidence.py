@@ -18,8 +18,8 @@ from gradvet.autograd.graph import (
     unknown_key,
 )
 from gradvet.autograd.machine import EXPECT, Machine
-from gradvet.autograd.memory.domain import FLOAT, GRAD, NO, NOTHING, YES, Node, Origin, Tensor
-from gradvet.autograd.memory.values import Number, Opaque, Ref, Tuple, Value, atoms, join_all
+from gradvet.autograd.memory.domain import FLOAT, GRAD, MAYBE, NO, NOTHING, YES, Node, Origin, Tensor
+from gradvet.autograd.memory.values import ANY_ITEM, Number, Opaque, Ref, Tuple, Value, atoms, join_all
 from gradvet.autograd.python.calls import Call
 
 ROOT = "it requires grad, since `backward()` is called on it"
@@ -107,8 +107,16 @@ def _known(m: Machine, ref: Ref, content: Opaque, site: ast.AST, words: str) -> 
         leaf = Tensor(YES, storage=own, leaves=own, cuts=cuts | {number}, origin=content.origin)
         m.write(ref, leaf)
         return
-    add_node(m, address, _name(content, inputs), site, inputs, keeps=YES, all_known=False)
+    keeps = MAYBE if _is_any_item(m, ref, content) else YES
+    add_node(m, address, _name(content, inputs), site, inputs, keeps=keeps, all_known=False)
     m.write(ref, _computed(address, leaves, cuts, content.origin, words))
+
+
+def _is_any_item(m: Machine, ref: Ref, content: Opaque) -> bool:
+    """Whether something is what lies under an index that is not known: the next time it may be another item."""
+    return any(
+        m.cells.get((part.address, ANY_ITEM)) == ref for part in content.inputs[:1] if type(part) is Ref
+    )
 
 
 def _inputs(m: Machine, value: Value, *, certain: bool = True, depth: int = 0) -> list[Tensor]:

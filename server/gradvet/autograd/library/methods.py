@@ -117,8 +117,13 @@ def call_method(m: Machine, method: Method, call: Call) -> Value:
     return unknown_call(m, call, f"the result of `{name}`")
 
 
+GRAPH_OPTIONS = ("retain_graph", "create_graph")
+
+
 def _method_call(name: str, call: Call) -> MethodCall:
     args = call.args if call.star is None else (*call.args, call.star)
+    if name == "backward":
+        call = call.with_options(*GRAPH_OPTIONS)
     return MethodCall(call.node, name, args, call.keywords)
 
 
@@ -148,7 +153,8 @@ def _each(m: Machine, receiver: Value, name: str, node: ast.AST, call: Call) -> 
 
 def _backward_of_unknown(m: Machine, receiver: Value, call: Call) -> Value:
     """`loss.backward()` of whatever that is; or `engine.backward(loss)`, once, whichever engine it is."""
-    root, options = receiver, {word: call.keywords.get(f"{word}_graph") for word in ("retain", "create")}
+    given = call.with_options(*GRAPH_OPTIONS).keywords
+    root, options = receiver, {word: given.get(f"{word}_graph") for word in ("retain", "create")}
     if call.args and call.args[0] != NONE:
         holders = m.alternatives(receiver)
         if any(evidence.handed_to_backward(m, atom, call.args[0]) for atom in holders):
@@ -159,6 +165,12 @@ def _backward_of_unknown(m: Machine, receiver: Value, call: Call) -> Value:
             )  # of an engine, or of a loss that is an argument
     backward(m, call.node, root, **options, how="backward()")
     return NONE
+
+
+def _backward_by_name(m: Machine, name: str, call: Call) -> None:
+    """`manual_backward(loss)` and the like: the backward of what it is given first."""
+    retain = call.with_options("retain_graph").keywords.get("retain_graph")
+    backward(m, call.node, call.args[0], retain=retain, create=None, how=f"{name}()")
 
 
 def _tuple_method(m: Machine, receiver: Tuple, name: str, call: Call) -> Value:
@@ -401,9 +413,7 @@ def _opaque(m: Machine, ref: Ref, content: Opaque, name: str, call: Call) -> Val
     if name == "backward":
         return _backward_of_unknown(m, ref, call)
     if evidence.runs_backward(m, name, call):
-        backward(
-            m, call.node, call.args[0], retain=call.keywords.get("retain_graph"), create=None, how=f"{name}()"
-        )
+        _backward_by_name(m, name, call)
         return NONE
     if name in _TENSOR_EVIDENCE and name != "backward":
         return _as_tensor_method(m, ref, content, name, call)
@@ -559,8 +569,7 @@ def _instance(m: Machine, ref: Ref, content: Instance, name: str, call: Call) ->
     }:
         return _as_builtin(m, ref, info.external, name, call)
     if evidence.runs_backward(m, name, call):
-        retain = call.keywords.get("retain_graph")
-        backward(m, call.node, call.args[0], retain=retain, create=None, how=f"{name}()")
+        _backward_by_name(m, name, call)
         return NONE
     work = find_in_class(m, content.owner, "run") if name == "start" else None
     if work is not None and info.external & workers.THREADS:

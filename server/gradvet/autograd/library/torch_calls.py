@@ -153,6 +153,7 @@ def _saved_tensors_hooks(m: Machine, name: str, call: Call) -> Value:
 
 @handles("torch.autograd.backward")
 def _autograd_backward(m: Machine, name: str, call: Call) -> Value:
+    call = call.with_options("retain_graph", "create_graph")
     roots = call.argument(0, "tensors") or NONE
     items = items_of(m, roots)
     with m.judge.walks.one_pass() if m.judge is not None else nullcontext():
@@ -171,6 +172,7 @@ def _autograd_backward(m: Machine, name: str, call: Call) -> Value:
 
 @handles("torch.autograd.grad")
 def _autograd_grad(m: Machine, name: str, call: Call) -> Value:
+    call = call.with_options("retain_graph", "create_graph")
     outputs = call.argument(0, "outputs") or Unknown()
     inputs = call.argument(1, "inputs") or Unknown()
     create = call.argument(4, "create_graph")

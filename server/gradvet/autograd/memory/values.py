@@ -196,6 +196,8 @@ class Union(NamedTuple):
 
 Value = Any  # an atom or a Union; a recursive alias would only slow mypy down
 
+ANY_ITEM = "[]"
+"""The part of something unknown that lies under an index that is not known."""
 NESTED = "nested"
 """The kind of a number in what `tolist()` gives: of more dimensions than one it is a list of them."""
 NONE = Const("NoneType", None)

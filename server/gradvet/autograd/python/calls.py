@@ -87,6 +87,12 @@ class Call(NamedTuple):
         extra = tuple(v for v in (self.star, self.stars) if v is not None)
         return (*self.args, *self.keywords.values(), *extra)
 
+    def with_options(self, *names: str) -> "Call":
+        """The same call with these options given, to nobody knows what, where `**options` may hold them."""
+        if self.stars is None:
+            return self
+        return self._replace(keywords={**dict.fromkeys(names, self.stars), **self.keywords})
+
     def without_first(self) -> "Call":
         """The same call without its first argument."""
         return self._replace(args=self.args[1:])

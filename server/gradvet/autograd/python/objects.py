@@ -10,6 +10,7 @@ from gradvet.autograd.library.distributions import distribution_property
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import YES, Origin, Tensor
 from gradvet.autograd.memory.values import (
+    ANY_ITEM,
     NESTED,
     NONE,
     Array,
@@ -128,6 +129,8 @@ def get_attribute(m: Machine, value: Value, name: str, node: ast.AST, *, called:
     if kind is Tuple and name in value.fields:
         return value.items[value.fields.index(name)]
     if kind is Unknown:
+        if name == "grad" and m.judge is not None:
+            m.judge.protocol.read_of_unknown()
         return Unknown(value.reason)
     if kind is Const and type(value.value) is Member and name in ("name", "value"):
         known = getattr(value.value, name)
@@ -142,6 +145,8 @@ def _ref_attribute(m: Machine, ref: Ref, name: str, node: ast.AST, *, called: bo
     kind = type(content)
     if kind is Tensor:
         return tensors.attribute(m, ref, name, node)
+    if name == "grad" and m.judge is not None:
+        m.judge.protocol.read_of_unknown()
     cell = m.cells.get((ref.address, name))
     if cell is not None:
         return cell
@@ -337,7 +342,7 @@ def get_item(m: Machine, value: Value, key: Value, node: ast.AST) -> Value:
 
 
 def _key_name(key: Value) -> str:
-    return f"[{key.value!r}]" if type(key) is Const else "[]"
+    return f"[{key.value!r}]" if type(key) is Const else ANY_ITEM
 
 
 def _of_items(m: Machine, items: tuple[Value, ...], key: Value, node: ast.AST, kind: str) -> Value:
