@@ -254,6 +254,121 @@ class Surgery:
     def step(self, closure=None):
         return self.optimizer.step(closure)
 """,
+    "what a file uses only with grad mode off is not meant to record": """
+class Sampler:
+    def __init__(self, model: nn.Module):
+        self.model = model
+
+    def show(self, image):
+        print(image.clip(0, 1).cpu().numpy())
+
+    def animate(self, steps):
+        for _ in range(steps):
+            self.show(self.model(torch.randn(3)))
+
+    def sample(self, count):
+        x = self.model(torch.randn(count, 3))
+        for i in range(count):
+            self.show(x[i])
+
+def main(model):
+    sampler = Sampler(model)
+    with torch.no_grad():
+        sampler.animate(3)
+""",
+    "something of which nothing is known is no leaf that trains once its flag is switched off": """
+def latents(make, images):
+    coder = make()
+    coder.requires_grad_(False)
+    found = coder.encode(images).requires_grad_(False)
+    return coder(images).numpy(), (found * 2).numpy()
+""",
+    "a program of TorchScript need not train anything": """
+def features(path, loader):
+    net = torch.jit.load(path).eval().to("cuda")
+    return [net(x).cpu().numpy() for x in loader]
+""",
+    "options that are handed on may give what only a keyword can": """
+def called(*args, name=None, **options):
+    assert name is not None
+    return find(name)(*args, **options)
+
+def built(options):
+    net = called(**options).train().requires_grad_(False).to("cuda")
+    return net(torch.ones(3)).numpy()
+""",
+    "parameters train for a moment, for whoever looks at the flag": """
+def wrapped(make, kwargs, several):
+    net = make(**kwargs).train().requires_grad_(False)
+    for name, module in [("net", net), (None, make(**kwargs).requires_grad_(False))]:
+        if several and len(list(module.parameters())) != 0:
+            module.requires_grad_(True)
+            module = nn.parallel.DistributedDataParallel(module)
+            module.requires_grad_(False)
+    return net
+""",
+    "the weight of a term is no loss, nor a setting of the command line": """
+import argparse
+
+def train(loader, model: nn.Module, optimizer, penalty_of, n, args):
+    for i in range(args.steps):
+        parts = model(next(loader)).chunk(n, dim=0)
+        labels = next(loader).chunk(n, dim=0)
+        loss, penalty = 0, 0
+        for d in range(n):
+            loss += F.cross_entropy(parts[d], labels[d])
+            for e in range(d + 1, n):
+                penalty += penalty_of(parts[d], parts[e]) * 2
+        loss = loss + penalty / n * args.weight
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+parser = argparse.ArgumentParser()
+args = parser.parse_args()
+train(load(args), make(args), torch.optim.SGD(make(args).parameters(), lr=0.1), CorrelationLoss(), args.n, args)
+""",
+    "a term that is nothing on one path is multiplied by nothing but its weight": """
+class Consistency(nn.Module):
+    def forward(self, x, strong):
+        mask = x.softmax(-1).max(-1)[0].ge(0.7)
+        if mask.sum() == 0:
+            return 0, 0
+        return (x[mask].detach() - strong[mask]).pow(2).sum(), mask.sum()
+
+def train(loader, model: nn.Module, optimizer, settings, steps):
+    consistency = Consistency()
+    for _ in range(steps):
+        y, strong = model(next(loader)).chunk(2)
+        extra, chosen = consistency(y, strong)
+        loss = y.mean() + extra * settings().weight
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+""",
+    "a call in which a backward runs is no evaluation": """
+def main(make, loader, args):
+    judge = make(args).to("cuda")
+    judge.eval()
+    net = nn.Linear(3, 3)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+
+    def predict(x):
+        return judge(x)
+
+    for _ in range(3):
+        train(loader, net, predict, optimizer)
+
+def train(loader, net, predict, optimizer):
+    for x in loader:
+        fake = net(x)
+        shown = predict(x)
+        loss = predict(fake).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        print(shown.shape)
+""",
     "a stage that may be left out need not have parameters": """
 from typing import Optional
 

@@ -220,6 +220,9 @@ class Machine:
         self.runs: dict[ast.AST, int] = {}
         self.reached: set[ast.AST] = set()
         self.recorded: set[ast.AST] = set()  # those of them that ran while autograd may have recorded
+        self.without_grad: set[ast.AST] = (
+            set()
+        )  # classes of which the file uses methods only with grad mode off
         self.limits: dict[str, None] = {}
         self.steps = 0
         self.last_step = MOST_STEPS

@@ -11,7 +11,7 @@ from gradvet.autograd.knowledge.frameworks import Convention, convention_of
 from gradvet.autograd.library import custom_functions
 from gradvet.autograd.library.evidence import was_computed
 from gradvet.autograd.machine import MODE, Loop, Machine, Moment, OutOfSteps
-from gradvet.autograd.memory.domain import NO_GRAD
+from gradvet.autograd.memory.domain import GRAD, NO_GRAD
 from gradvet.autograd.memory.values import (
     NONE,
     Class,
@@ -64,13 +64,15 @@ def _reset(m: Machine) -> None:
 def unreached(m: Machine, tree: ast.Module) -> None:
     """Run what no call reached, with arguments of which only annotations and defaults tell.
 
-    What nothing in the file mentions comes first: it may call the others, and knows under which grad mode.
+    What nothing in the file mentions comes first, functions before methods: it may call the others, and knows under
+    which grad mode.
     """
     definitions = [node for statement in tree.body for node in _definitions(statement)]
     mentioned = _mentioned(m, definitions)
-    for inner in (False, True):
-        # Of those that mention one another the later ones mostly make and call the earlier ones.
-        for node in reversed(definitions) if inner else definitions:
+    first = sorted(definitions, key=lambda node: isinstance(node, ast.ClassDef))
+    # Of those that mention one another the later ones mostly make and call the earlier ones.
+    for inner, ordered in ((False, first), (True, definitions[::-1])):
+        for node in ordered:
             if isinstance(node, ast.ClassDef):
                 bounded(m, partial(_class, m, node, frozenset() if inner else mentioned))
             elif node not in m.reached and (inner or node.name not in mentioned):
@@ -199,13 +201,29 @@ def _class(m: Machine, node: ast.ClassDef, later: frozenset[str]) -> None:
     left = [child for child in left if child.name != "__init__"]
     inner = _mentioned(m, list(left)) - {"forward"}
     left.sort(key=lambda child: child.name in inner)
-    seen, before = _noticed(m), m.moment()
+    seen, before, mode = _noticed(m), m.moment(), m.mode
+    if not info.is_module and _is_used_without_grad(m, node):
+        m.without_grad.add(node)
+    if node in m.without_grad:
+        m.store.set(MODE, GRAD | NO_GRAD)  # so will perhaps be what is left
     ran = [child for child in left if not _was_run(m, child) and _method(m, info, child, instance, 1)]
     made = _noticed(m)
-    if made == seen or (made.steps == seen.steps and not _lasts(m, before)):
-        return  # no graph was made or kept and no step, so none can pile up
-    for child in ran:
+    # Where no graph was made or kept and no step, none can pile up.
+    again = made != seen and (made.steps != seen.steps or _lasts(m, before))
+    for child in ran if again else ():
         _method(m, info, child, instance, 2)
+    m.store.set(MODE, mode)
+
+
+def _is_used_without_grad(m: Machine, node: ast.ClassDef) -> bool:
+    """Whether the file calls methods of a class that trains nothing, and all of them with grad mode off."""
+    methods = [child for child in node.body if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    used = [child for child in methods if child in m.reached and not child.name.startswith("__")]
+    return (
+        bool(used)
+        and m.recorded.isdisjoint(used)
+        and not any("backward" in m.info(child).attributes for child in methods)
+    )
 
 
 def _was_run(m: Machine, method: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:

@@ -100,6 +100,8 @@ class Adversaries:
         """The calls of the one's network in its own backward, and the argument that comes from the other's."""
         states = self.machine.states
         calls = self.flow.calls
+        judge = self.machine.judge
+        wanted = judge.cut_notes.wanted if judge is not None else frozenset[int]()
         for call in calls.values():
             if own.leaves.isdisjoint(call.leaves) or other.leaves.isdisjoint(call.leaves):
                 continue
@@ -115,6 +117,9 @@ class Adversaries:
                     state is not None
                     and state.requires_grad == YES
                     and not other.leaves.isdisjoint(state.leaves)
+                    and wanted.isdisjoint(
+                        node & ~1 for node in state.nodes
+                    )  # or detached, it has no gradient
                 ):
                     yield call, argument
 

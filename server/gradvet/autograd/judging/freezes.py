@@ -27,6 +27,8 @@ class FreezeNotes:
     frozen: dict[int, Frozen] = field(default_factory=dict)
     of_site: dict[ast.AST, set[int]] = field(default_factory=dict)
     undone: dict[tuple[ast.AST, ast.AST], set[int]] = field(default_factory=dict)
+    thawed: dict[int, tuple[int, set[int]]] = field(default_factory=dict)
+    """After how much work a parameter was made to train again, and with which others."""
     calls: dict[ast.AST, Calls] = field(default_factory=dict)
 
     def used(self) -> None:
@@ -38,6 +40,9 @@ class FreezeNotes:
         outermost = self.machine.frames[1] if len(self.machine.frames) > 1 and self.machine.alone else None
         before = self.frozen.get(leaf)
         if not trains:
+            work, together = self.thawed.pop(leaf, (-1, set[int]()))
+            if work == self.work:
+                together.discard(leaf)  # it was to train only for whoever looks at the flag in between
             self.frozen[leaf] = Frozen(site, self.work, outermost)
             self.of_site.setdefault(site, set()).add(leaf)
         elif (
@@ -45,7 +50,9 @@ class FreezeNotes:
             and (before.work, before.outermost) == (self.work, outermost)
             and _is_plain(site, self.machine.where())
         ):
-            self.undone.setdefault((before.site, site), set()).add(leaf)
+            together = self.undone.setdefault((before.site, site), set())
+            together.add(leaf)
+            self.thawed[leaf] = (self.work, together)
             self.calls[site] = self.machine.where()
 
     def conclude(self) -> None:

@@ -2,7 +2,7 @@
 
 import ast
 
-from gradvet.autograd.events import AliasEdited, DataUse, ModeStatement, Retained, UnusedGraph
+from gradvet.autograd.events import AliasEdited, Backward, DataUse, ModeStatement, Retained, UnusedGraph
 from gradvet.autograd.graph import node_key, reachable
 from gradvet.autograd.judging.above import ANY_FUNCTION, function_of, statement_of
 from gradvet.autograd.judging.adversaries import Adversaries
@@ -236,6 +236,7 @@ def _unused(m: Machine, judge: Judge, parents: Parents) -> set[int]:
     seen: set[ast.AST | None] = set()
     unused: set[int] = set()
     used = {call.function for call in judge.modules if _is_used(judge, call)}
+    training = {at for event in m.events if isinstance(event, Backward) for at in event.calls}
     silent = {
         function_of(event.node, parents, ANY_FUNCTION)
         for event in m.events
@@ -255,6 +256,8 @@ def _unused(m: Machine, judge: Judge, parents: Parents) -> set[int]:
             if not sites or _is_target(m, judge, call):
                 continue
             site, calls, function, evidence = _evaluator(call, sites, parents)
+            if site in training:
+                continue  # it is no evaluation: a backward runs in it
         else:
             found = _only_used_detached(m, judge, call, function, parents)
             if found is None:

@@ -19,7 +19,7 @@ from gradvet.autograd.graph import (
 )
 from gradvet.autograd.machine import EXPECT, Machine
 from gradvet.autograd.memory.domain import FLOAT, GRAD, MAYBE, NO, NOTHING, YES, Node, Origin, Tensor
-from gradvet.autograd.memory.values import ANY_ITEM, Number, Opaque, Ref, Tuple, Value, atoms, join_all
+from gradvet.autograd.memory.values import ANY_ITEM, Const, Number, Opaque, Ref, Tuple, Value, atoms, join_all
 from gradvet.autograd.python.calls import Call
 
 ROOT = "it requires grad, since `backward()` is called on it"
@@ -64,7 +64,19 @@ def _requires(m: Machine, ref: Ref, site: ast.AST, words: str, left: int, *, sum
 
 
 def _may_require(content: Any) -> bool:
-    return type(content) is Opaque or (type(content) is Tensor and content.requires_grad != NO)
+    if type(content) is Tensor:
+        return content.requires_grad != NO
+    return type(content) is Opaque and not _is_nothing(content)
+
+
+def _is_nothing(content: Opaque) -> bool:
+    """Whether something is `0 * weight`: the loss that would be weighted is left out."""
+    made = content.origin.node if content.origin is not None else None
+    return (
+        isinstance(made, ast.BinOp)
+        and type(made.op) is ast.Mult
+        and any(type(part) is Const and part.value in (0, 0.0) for part in content.inputs)
+    )
 
 
 def _asking(state: Tensor, words: str) -> Tensor:
@@ -175,12 +187,12 @@ def _terms(m: Machine, ref: Ref, content: Opaque | Tensor) -> tuple[list[Value],
     if type(node) is not Node or ref.address not in content.nodes:
         return [], False
     unknown = m.cells.get(unknown_key(ref.address))
-    parts = _operands(m, ref.address, node)
-    parts += [part for part in (unknown.items if type(unknown) is Tuple else ()) if _refs(part)]
+    known = _operands(m, ref.address, node)
+    parts = known + [part for part in (unknown.items if type(unknown) is Tuple else ()) if _refs(part)]
     if node.name in _ADDED:
         return _addends(m, parts), True
-    if node.name in _WEIGHTED:
-        return _weighted(m, parts), True
+    if node.name in _WEIGHTED:  # the weight is the one of which nothing is known
+        return known if len(known) == 1 else _weighted(m, parts), True
     # If the only one did not require grad, neither would what was made of it.
     only = parts if len(parts) == 1 and not _need_not(m, ref, parts[0]) else []
     return only, node.name.removesuffix("()") in _SAME
@@ -262,7 +274,8 @@ def _is_tensor(m: Machine, part: Value) -> bool:
 
 
 def _was_computed(m: Machine, part: Value) -> bool:
-    return all(was_computed(m.cells.get(ref.address)) for ref in _refs(part))
+    contents = [m.cells.get(ref.address) for ref in _refs(part)]
+    return all(type(content) is Tensor or was_computed(content) for content in contents)
 
 
 def _is_of_result(m: Machine, part: Value) -> bool:

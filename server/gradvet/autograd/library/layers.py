@@ -170,13 +170,15 @@ def _container(m: Machine, name: str, call: Call) -> Layer:
     return Layer(name, (), tuple((str(at), value) for at, value in enumerate(values)), rest)
 
 
-def as_module(m: Machine, ref: Ref, content: Opaque, words: str, site: ast.AST) -> Layer:
+def as_module(
+    m: Machine, ref: Ref, content: Opaque, words: str, site: ast.AST, *, trains: int = YES
+) -> Layer:
     """What is known of an object once it is seen to be a module: its parameters are taken to train."""
     assumes = frozenset({f"{words} has parameters that train"})
     origin = Origin(content.origin.node if content.origin else ast.Pass(), f"parameters of {words}")
     part = m.place_part(ref.address, "#parameters", None)
     state = parameter_state(part.address, origin, assumes)
-    m.store.set(part.address, state)
+    m.store.set(part.address, state._replace(requires_grad=trains))
     layer = Layer("", (("parameters", part.address),))
     m.write(ref, layer)
     if m.judge is not None:

@@ -27,6 +27,7 @@ from gradvet.autograd.memory.values import (
     FALSE,
     NESTED,
     NONE,
+    PARSER,
     TRUE,
     Array,
     Bound,
@@ -398,6 +399,13 @@ def _opaque(m: Machine, ref: Ref, content: Opaque, name: str, call: Call) -> Val
         func = call.node.func if isinstance(call.node, ast.Call) else call.node
         layers.as_module(m, ref, content, layers.words_of(func), call.node)
         return layers.call_module_method(m, Method(ref, name, call.node), call)
+    if content.reason == PARSER and name in ("parse_args", "parse_known_args"):
+        settings = m.unknown(call.node, "a setting of the command line", (), "call")
+        return (
+            settings
+            if name == "parse_args"
+            else Tuple((settings, Unknown("what is left of the command line")))
+        )
     if name == "remove" and ref.address & ~1 in m.hooks.handles:
         hooks.removed(m, ref)
         return NONE
@@ -468,6 +476,8 @@ def _as_tensor_method(m: Machine, ref: Ref, content: Opaque, name: str, call: Ca
         m.update(made, lambda t: t._replace(cuts=cuts) if type(t) is Tensor else t)
         return made
     if name == "requires_grad_":
+        if call.args or call.keywords:
+            return ref  # a module has the method as well, and who sets the flag to something does it mostly of one
         address = ref.address
         leaf = Tensor(
             YES,

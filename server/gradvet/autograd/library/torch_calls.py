@@ -528,6 +528,16 @@ def _wrapper(m: Machine, name: str, call: Call) -> Value:
 _SCRIPTED = "gradvet.scripted"
 
 
+@handles("torch.jit.load")
+def _loaded_program(m: Machine, name: str, call: Call) -> Value:
+    """A module of TorchScript: most are saved to be run, with or without parameters that train."""
+    ref = m.unknown(call.node, "what `torch.jit.load()` gives")
+    content = m.cells[ref.address]
+    if type(content) is Opaque:
+        layers.as_module(m, ref, content, "what `torch.jit.load()` gives", call.node, trains=MAYBE)
+    return ref
+
+
 @handles("torch.jit.script", "torch.jit.trace", "torch.jit.script_if_tracing")
 def _script(m: Machine, name: str, call: Call) -> Value:
     """What TorchScript compiles: the same, but that after a while it runs as one node, of no name that is known here."""

@@ -196,6 +196,8 @@ class Union(NamedTuple):
 
 Value = Any  # an atom or a Union; a recursive alias would only slow mypy down
 
+PARSER = "a parser of the command line"
+"""Why nothing is known of an `ArgumentParser`; what it gives are settings, and no tensors."""
 ANY_ITEM = "[]"
 """The part of something unknown that lies under an index that is not known."""
 NESTED = "nested"

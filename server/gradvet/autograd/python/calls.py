@@ -434,10 +434,10 @@ def _bind_arguments(m: Machine, function: Function, call: Call, frame: Frame) ->
         m.store.set((scope, name), value)
     for name in info.keyword_only:
         value = given.pop(name, None)
-        if value is None:
-            value = defaults.get(
-                name, call.stars if call.stars is not None else Unknown(f"argument `{name}`")
-            )
+        if value is None and name in defaults:
+            value = defaults[name] if call.stars is None else join(defaults[name], call.stars)
+        elif value is None:
+            value = call.stars if call.stars is not None else Unknown(f"argument `{name}`")
         m.store.set((scope, name), value)
     if info.star:
         extra = args[len(info.parameters) :]

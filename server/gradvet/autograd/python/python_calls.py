@@ -8,6 +8,7 @@ from gradvet.autograd.machine import MODE, Machine
 from gradvet.autograd.memory.domain import MAYBE, NO, YES, Tensor
 from gradvet.autograd.memory.values import (
     NONE,
+    PARSER,
     Bound,
     Class,
     Const,
@@ -64,6 +65,11 @@ def _none(m: Machine, name: str, call: Call) -> Value:
         for value in call.args:
             forgotten.used(m, value, call.node, "shown")
     return NONE
+
+
+@handles("argparse.ArgumentParser")
+def _parser(m: Machine, name: str, call: Call) -> Value:
+    return m.unknown(call.node, PARSER, (), "parser")
 
 
 @handles("contextlib.suppress")
