@@ -249,6 +249,7 @@ def _repeat(
         if m.judge is not None:
             m.judge.end_of_pass(loop)
         m.age(loop)
+        m.store.settle(base)  # what follows goes through all that was changed, several times
         current = m.store.delta(base)
         if not forever:
             exits.append(current)
@@ -256,7 +257,8 @@ def _repeat(
             # No graph was made, and the arguments are unknown anyway: what changed may be as before or as now.
             exits.append({})
             break
-        if around is not None and around.settled.get(place) == m.store.changes(around.base):
+        settled = None if around is None else around.settled.get(place)
+        if settled is not None and settled == m.store.changes(around.base):  # type: ignore[union-attr]
             break  # here the loop came to rest in an earlier iteration of the loop around it
         if previous is not None and _rests(m, base, previous, current):
             if around is not None:
