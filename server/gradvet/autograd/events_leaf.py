@@ -59,11 +59,14 @@ class OptimizerMisses(Event):
     """Parameters that a backward reaches came to a module after this optimizer had taken its parameters.
 
     `leaves` are their names, `place` is where they are made; `late` is whether they were there, frozen.
+    `idle` is whether no backward reaches anything that the optimizer has; `twin` is another that has the very same.
     """
 
     leaves: tuple[str, ...]
     place: ast.AST | None
     late: bool
+    idle: bool = False
+    twin: ast.AST | None = None
 
 
 @dataclass(frozen=True, slots=True)

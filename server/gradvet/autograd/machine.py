@@ -187,6 +187,12 @@ class CutInfo:
         self.upstream: set[int] = set()
 
 
+KINDS_OF_CUTS = (
+    "forced", "rewrap", "item", "numpy", "grad", "checkpoint", "collective", "sample",
+    "data", "detach", "no_grad", "nondiff", "zero",
+)  # fmt: skip
+"""The kinds of cuts, those first that are seldom meant: where several hide a leaf, one of them is told."""
+
 Evaluate = Callable[["Machine", Any], Value]
 Execute = Callable[["Machine", Any], bool]
 
@@ -707,9 +713,14 @@ class Machine:
         return number
 
     def nearest_cut(self, cuts: frozenset[int]) -> frozenset[int]:
-        """Of the cuts on the way to a value, the first of those that no other cut comes after."""
+        """Of the cuts on the way to a value, of those that no other cut comes after the one that is least often meant."""
         last = self.last_cuts(cuts)
-        return frozenset({min(last)}) if last else frozenset()
+        return frozenset({min(last, key=self.rank_of_cut)}) if last else frozenset()
+
+    def rank_of_cut(self, number: int) -> tuple[int, int]:
+        """How seldom a cut is meant, the least often first; of one kind, the first."""
+        kind = self.cuts[number].kind
+        return (KINDS_OF_CUTS.index(kind) if kind in KINDS_OF_CUTS else len(KINDS_OF_CUTS), number)
 
     def last_cuts(self, cuts: frozenset[int]) -> list[int]:
         """Of the cuts on the way to a value, those that no other comes after; in a loop two may come after each other."""

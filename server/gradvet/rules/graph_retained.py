@@ -19,7 +19,8 @@ def check(event: Retained) -> Iterator[Finding]:
     kept = code(value) if value is not None else "a tensor"
     freed = event.freed == YES
     if event.how == "chain":
-        message = f"`{event.holder}` keeps the graph of every iteration: {kept} still carries its graph when it is added"
+        how = "written there" if _is_written(event.node) else "added"
+        message = f"`{event.holder}` keeps the graph of every iteration: {kept} still carries its graph when it is {how}"
     elif event.how == "returned":
         message = (
             f"{kept} is returned with its graph, which a backward has used up, beside values that have none"
@@ -61,6 +62,16 @@ def check(event: Retained) -> Iterator[Finding]:
         if freed or event.how in ("kept", "number")
         else weakened(Severity.ERROR, event.tensor),
     )
+
+
+def _is_written(node: ast.AST) -> bool:
+    """Whether a statement puts something into a tensor in place of what was there."""
+    match node:
+        case ast.Expr(value=ast.Call(func=ast.Attribute(attr=method))):
+            return "add" not in method and "sub" not in method
+        case ast.Assign(targets=[ast.Subscript()]):
+            return True
+    return False
 
 
 def _fixes(value: ast.expr, *, scalar: bool) -> Iterator[Fix]:

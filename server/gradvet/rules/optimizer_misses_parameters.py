@@ -10,6 +10,19 @@ from gradvet.rules import rule
 @rule(OptimizerMisses, family="cut", severity=Severity.ERROR)
 def check(event: OptimizerMisses) -> Iterator[Finding]:
     """Report an optimizer that took the parameters of a module too early."""
+    if event.idle or event.twin is not None:
+        message = (
+            "no backward reaches what this optimizer was given"
+            if event.twin is None
+            else f"this optimizer was given what {code(event.twin)} has already"
+        )
+        notes = () if event.place is None else (Note("step", "it finds no gradient here", event.place),)
+        yield Finding(
+            event.node,
+            f"{message}: backward fills the gradients of {named(event.leaves)}, which no step uses",
+            (*notes, *called_from(event.calls)),
+        )
+        return
     when = "were still frozen" if event.late else "were not there yet"
     notes = (
         () if event.place is None else (Note("made", f"here, afterwards: {code(event.place)}", event.place),)

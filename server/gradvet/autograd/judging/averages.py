@@ -11,6 +11,9 @@ SUMS = frozenset({"+", "+=", "add()", "add_()"})
 DIFFERENCES = frozenset({"-", "-=", "sub()", "sub_()", "neg"})
 WEIGHTS = frozenset({"*", "/", "*=", "/=", "mul()", "div()", "mul_()", "div_()", "lerp()", "lerp_()"})
 LINEAR = SUMS | DIFFERENCES | WEIGHTS
+WRITTEN = frozenset({"copy_()", "[...] ="})
+"""How a result is put into the tensor that holds the average."""
+PART = "[...]"
 
 
 class Average(NamedTuple):
@@ -31,11 +34,11 @@ def running_average(m: Machine, born: set[int], start: int) -> Average | None:
         or start & 1
         or start not in born
         or node.freed & YES
-        or node.name not in LINEAR
+        or node.name not in LINEAR | WRITTEN
     ):
         return None
     new: dict[int, Node] = {}
-    came_back = weighted = False
+    came_back = weighted = of_leaves = False
     stack = [(start, node.name in WEIGHTS)]
     seen: set[tuple[int, bool]] = set()
     while stack:
@@ -48,17 +51,23 @@ def running_average(m: Machine, born: set[int], start: int) -> Average | None:
             came_back, weighted = True, weighted or weight
         elif type(inner) is not Node or at & 1:
             continue
-        elif inner.name in LINEAR and at in born:
+        elif at in born and (inner.name in LINEAR | WRITTEN or _is_part_of(m, inner, old)):
             lessened = weight or inner.name in WEIGHTS or inner.name in DIFFERENCES
+            of_leaves |= bool(inner.leaves)
             stack += [(below, lessened) for below in inner.inputs]
         elif at in born:
             new[at] = inner
-    if not (came_back and weighted and new):
+    if not (came_back and weighted and (new or of_leaves)):
         return None
     behind = reachable(m, frozenset(new))
     if old in behind:
         return None  # what is new depends on the average itself: state, and no average
-    return Average(node, start, new, _freed([n for at, n in behind.items() if at in born]))
+    return Average(node, start, new, _freed([n for at, n in behind.items() if at in born]) if new else YES)
+
+
+def _is_part_of(m: Machine, node: Node, old: int) -> bool:
+    """Whether a node takes a part of the average itself."""
+    return node.name == PART and (old in node.inputs or old in reachable(m, node.inputs))
 
 
 def _freed(nodes: list[Node]) -> int:

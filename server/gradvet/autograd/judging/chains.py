@@ -17,6 +17,8 @@ from gradvet.autograd.memory.values import (
 ADDING = frozenset({"+", "-", "+=", "-=", "add()", "add_()"})
 """Ops by which a total is kept. State that a module carries from step to step is no total."""
 WEIGHTING = frozenset({"*", "/", "*=", "/=", "mul()", "div()", "neg"})
+PASSING = ADDING | {"[...]", "[...] =", "copy_()"}
+"""Ops that hand a total on as it is, or a part of it."""
 
 
 @dataclass(slots=True)
@@ -26,8 +28,11 @@ class Chains:
     machine: Machine
     retention: Retention
 
-    def end_of_pass(self, loop: Loop) -> None:
-        """A result that leads to the same result of the iteration before: a graph that grows for ever."""
+    def end_of_pass(self, loop: Loop, whole: Loop) -> None:
+        """A result that leads to the same result of the iteration before: a graph that grows for ever.
+
+        The iteration is one of the `whole` loop, of which `loop` is a part, or is the same.
+        """
         m = self.machine
         seen: set[int] = set()
         for key, value in m.store.delta(loop.base).items():
@@ -44,7 +49,7 @@ class Chains:
             for state in states:
                 if state.requires_grad == YES and state.nodes and not state.nodes <= seen:
                     seen |= state.nodes
-                    self._chain(loop, state)
+                    self._chain(loop, whole, state)
 
     def _rebuilt(self, loop: Loop, value: Value, held: list[tuple[Ref, Tensor]]) -> None:
         """A tuple or list that is made anew from the old one and one more: it grows as well."""
@@ -59,7 +64,7 @@ class Chains:
             if ref.address in loop.allocs and ref.address + 1 in older and state.has_graph and state.nodes:
                 self.retention.keep(state, Place(site, m.calls_of.get(site, ()), None), "", None, "rebuilt")
 
-    def _chain(self, loop: Loop, state: Tensor) -> None:
+    def _chain(self, loop: Loop, whole: Loop, state: Tensor) -> None:
         m = self.machine
         for start in state.nodes:
             node = m.cells.get(node_key(start))
@@ -69,19 +74,20 @@ class Chains:
             if average is not None:
                 self._average(loop, state, average)
                 continue
-            if node.name not in ADDING or node.freed & YES:
+            written = node.name.endswith("_()") or node.name == "[...] ="
+            if not (written or node.name in ADDING) or node.freed & YES:
                 continue  # no chain; or one that itself takes part in a backward: state that is carried over
             behind = reachable(m, node.inputs)
             if start + 1 not in behind:
                 continue
-            if not loop.trains and not self._evaluates(loop):
+            if not whole.trains and not self._evaluates(loop):
                 continue
             if any(self._feeds_back(at, start + 1) for at in node.inputs - {start} if not at & 1):
                 continue  # what is added depends on the total itself: state, not a total
             fresh = {
                 at: n
                 for at, n in behind.items()
-                if at in loop.allocs and not at & 1 and n.node is not node.node
+                if (at in loop.allocs or at in whole.allocs) and not at & 1 and n.node is not node.node
             }
             freed = NO
             if any(n.freed == YES for n in fresh.values()):
@@ -107,7 +113,7 @@ class Chains:
                 "chain",
                 freed=freed,
             )
-            self.retention.kept[-1].trains = loop.trains
+            self.retention.kept[-1].trains = whole.trains
 
     def _average(self, loop: Loop, state: Tensor, average: Average) -> None:
         """A running average whose graph goes back to the first iteration."""
@@ -136,12 +142,22 @@ class Chains:
         return any(call.nodes & loop.allocs for call in self.machine.judge.modules)
 
     def _feeds_back(self, at: int, total: int) -> bool:
-        """Whether a term leads to the total of the iteration before; a total that is only weighted does not count."""
+        """Whether a term leads to the total of the iteration before, and not by sums and weights alone."""
         m = self.machine
-        if total not in reachable(m, frozenset({at})):
-            return False
-        node = m.cells.get(node_key(at))
-        return not (type(node) is Node and node.name in WEIGHTING and node.inputs <= {total})
+        stack, seen = [at], {total}
+        while stack:
+            at = stack.pop()
+            if at in seen:
+                continue
+            seen.add(at)
+            node = m.cells.get(node_key(at))
+            if type(node) is not Node:
+                continue
+            if node.name in PASSING or (node.name in WEIGHTING and len(node.inputs) == 1):
+                stack += node.inputs
+            elif total in reachable(m, frozenset({at})):
+                return True
+        return False
 
     def _handed_over(self, site: ast.AST, calls: tuple[ast.AST, ...]) -> set[str]:
         """The names in what is added to an attribute: a meter adds what it is given."""

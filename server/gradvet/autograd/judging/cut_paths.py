@@ -6,16 +6,10 @@ from gradvet.autograd.events import Backward, CutPath, NoBackward
 from gradvet.autograd.events_leaf import TensorCopied
 from gradvet.autograd.judging.judge import Judge
 from gradvet.autograd.library.layers import members
-from gradvet.autograd.machine import CutInfo, Machine
+from gradvet.autograd.machine import KINDS_OF_CUTS, CutInfo, Machine
 from gradvet.autograd.memory.domain import NO, YES, Tensor
 from gradvet.autograd.memory.values import Instance, Layer, Ref
 from gradvet.syntax.parents import Parents
-
-KINDS = (
-    "forced", "rewrap", "item", "numpy", "grad", "checkpoint", "collective", "sample",
-    "data", "detach", "no_grad", "nondiff", "zero",
-)  # fmt: skip
-"""The kinds of cuts, those first that are seldom meant: where several hide a leaf, one of them is told."""
 
 DATA = "what the function is given, or a loader gives, carries no graph"
 
@@ -47,11 +41,6 @@ def _copies(m: Machine, judge: Judge, told: set[ast.AST]) -> None:
         m.emit(TensorCopied(node, calls, state, node.args[0], how, like, node in in_losses))
 
 
-def _rank(m: Machine, number: int) -> tuple[int, int]:
-    kind = m.cuts[number].kind
-    return (KINDS.index(kind) if kind in KINDS else len(KINDS), number)
-
-
 def _hacks(m: Machine, judge: Judge, parents: Parents) -> set[int]:
     """Backwards from computed values that were made leaves: they reach nothing that trains."""
     told = set[int]()
@@ -72,7 +61,11 @@ def _constant_losses(m: Machine, judge: Judge, parents: Parents, before: set[int
     told = set[int]()
     for loss, dead in judge.constant_roots.items():
         for number in dead - before:
-            if m.cuts[number].kind in KINDS and judge.cut_notes.behind.get(number) and number not in told:
+            if (
+                m.cuts[number].kind in KINDS_OF_CUTS
+                and judge.cut_notes.behind.get(number)
+                and number not in told
+            ):
                 told |= {number, *m.cuts[number].upstream}
                 subject = cut_subject(m.cuts[number].node, parents)
                 called = subject.func if isinstance(subject, ast.Call) else subject
@@ -90,12 +83,18 @@ def _lost_leaves(m: Machine, judge: Judge, parents: Parents, before: set[int]) -
         told: set[int] = set()
         losses = {loss: None for leaf in missed for loss in judge.losses_of[leaf]}
         pairs = [(number, loss) for loss in losses for number in judge.cuts_of.get(loss, ())]
-        for number, loss in sorted(pairs, key=lambda pair: _rank(m, pair[0])):
+        for number, loss in sorted(pairs, key=lambda pair: m.rank_of_cut(pair[0])):
             info = m.cuts[number]
             hidden = missed & info.leaves
             if number in before:
                 told |= hidden
-            if not hidden or number in done or number in before or info.kind not in KINDS or hidden <= told:
+            if (
+                not hidden
+                or number in done
+                or number in before
+                or info.kind not in KINDS_OF_CUTS
+                or hidden <= told
+            ):
                 continue
             chosen = bool(info.leaves - optimizer.owns)  # the optimizer was given some of what is hidden here
             if info.kind == "no_grad" and not chosen and _freezes(m, judge, info.node, hidden, parents):
@@ -116,7 +115,7 @@ def _dead_terms(m: Machine, judge: Judge, parents: Parents, told: set[int]) -> N
         unknown = judge.cut_notes.unknown_losses.get(loss, set())
         shared = judge.cut_notes.behind.get(number, set()) & unknown
         here = {at for a in unknown if type(part := m.cells.get(a)) is Layer for _, at in part.parameters}
-        if number in told or info.kind not in KINDS or not (info.leaves & (trained | here) or shared):
+        if number in told or info.kind not in KINDS_OF_CUTS or not (info.leaves & (trained | here) or shared):
             continue
         if info.kind in ("detach", "data") and info.nodes and all(at & 1 for at in info.nodes):
             continue  # what an earlier iteration has computed is no term of this one's loss

@@ -136,7 +136,11 @@ class Judge:
     changed: set[int] = field(default_factory=set)
     cut_notes: CutNotes = field(default_factory=CutNotes)
     eval_sites: dict[int, dict[ast.AST, None]] = field(default_factory=dict)
+    eval_parts: dict[int, dict[ast.AST, None]] = field(default_factory=dict)
+    in_forwards: set[ast.AST] = field(default_factory=set)
     order: int = 0
+    containers: int = 0
+    """How many modules of torch are being run: what they call is a part of them."""
     flags: FlagNotes = field(init=False)
     calls: CallNotes = field(init=False)
     arrays: NumpyNotes = field(init=False)
@@ -262,9 +266,10 @@ class Judge:
             for ref, state in held_tensors(m, value):
                 for node in state.nodes:
                     self.retention.elements[node] = (element, ref)
+        store = Store(site, m.where(), holder, value, how, frames, forward)
         for loop in m.loops:
             if holder.address not in loop.allocs:
-                loop.stores.append(Store(site, m.where(), holder, value, how, frames, forward))
+                loop.stores.append(store)
 
     def returned(self, value: ast.expr) -> None:
         """A function returns what this expression gives."""
@@ -355,9 +360,12 @@ class Judge:
                     self.leaf_names[leaf.address] = name
 
     def evaluated(self, receiver: Value, site: ast.AST) -> None:
-        """`eval()` was called on a module."""
-        for address in addresses(receiver):
-            self.eval_sites.setdefault(address & ~1, {})[site] = None
+        """`eval()` was called on a module, and so on those in it."""
+        for ref in refs(receiver):
+            self.eval_sites.setdefault(ref.address & ~1, {})[site] = None
+            for _, part in members(self.machine, ref).modules:
+                if part != ref:
+                    self.eval_parts.setdefault(part.address & ~1, {})[site] = None
 
     def module_called(self, ref: Ref, site: ast.AST, result: Value) -> None:
         """A module was called; only calls from outside other modules are of interest."""
@@ -365,7 +373,10 @@ class Judge:
         m = self.machine
         self.flow.called(ref, site, result)
         frame = m.frames[-1]
+        if self.containers:
+            return
         if any(getattr(f.node, "name", "") == "forward" for f in m.frames):
+            self.in_forwards.add(frame.node)
             return
         if m.mode == GRAD and m.mode_nodes:
             return  # somebody turned grad mode on for it
@@ -465,11 +476,16 @@ class Judge:
         stores, loop.stores = loop.stores, []
         if loop.trains:
             self.walks.end_of_pass(loop, loop.node)
-        self.retention.end_of_pass(loop, stores)
+        around = m.loops[-2] if len(m.loops) > 1 else None
+        self.retention.end_of_pass(loop, stores, around)
         if loop.number > 1:
-            self.chains.end_of_pass(loop)
+            self.chains.end_of_pass(loop, loop)
             if m.hooks.placed and loop.node is not None:
                 hooks_placed.end_of_pass(m, loop)
+        elif around is not None and around.trains and around.number > 1:
+            self.chains.end_of_pass(
+                loop, around
+            )  # what a first pass adds to came from the iteration around it
 
 
 def _only_computes(m: Machine) -> bool:

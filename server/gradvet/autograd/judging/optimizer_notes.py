@@ -9,6 +9,7 @@ from gradvet.autograd.events_leaf import OptimizerMisses
 from gradvet.autograd.library.layers import is_module, members
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import NO, YES, Tensor
+from gradvet.autograd.memory.gradients import CLEAR
 from gradvet.autograd.memory.values import Instance, Layer, Optimizer, Ref
 
 
@@ -79,3 +80,58 @@ class OptimizerNotes:
                 place = None if late else m.site_of(next(iter(missed)))
                 names = tuple(sorted(missed.values()))
                 m.emit(OptimizerMisses(taken.site, taken.calls, names, place, late))
+        if not any(type(event) is OptimizerMisses for event in m.events):
+            self._mistaken(optimizers, reached, owned, forced)
+
+    def _mistaken(
+        self,
+        optimizers: list[tuple[Ref, Optimizer, ast.AST]],
+        reached: set[int],
+        owned: set[int],
+        forced: Container[int],
+    ) -> None:
+        """Emit the optimizers that step and have nothing to step with, or the same as another, while others have none."""
+        m = self.machine
+        left = {
+            leaf & ~1
+            for leaf in reached
+            if leaf & ~1 not in owned and leaf & ~1 not in forced and self._trains(leaf)
+        }
+        protocol = m.judge.protocol if m.judge is not None else None
+        if not left or protocol is None:
+            return
+        cut = {leaf & ~1 for info in m.cuts for leaf in info.leaves}
+        sites = {ref.address: (ref, site) for ref, _, site in optimizers}
+        seen: dict[frozenset[int], ast.AST] = {}
+        for ref, site in sites.values():
+            content = m.cells.get(ref.address)
+            if type(content) is not Optimizer or not content.owns or ref.address not in protocol.stepped:
+                continue
+            own = frozenset(leaf & ~1 for leaf in content.owns)
+            steps = [step for step in protocol.steps if step.leaves == content.owns]
+            twin = seen.setdefault(own, site)
+            empty = bool(steps) and all(g.phases == CLEAR for step in steps for g in step.gradients)
+            idle = empty and own.isdisjoint(cut) and own.isdisjoint(protocol.reads)
+            idle = idle and not any(leaf & ~1 in own for leaf in reached) and all(map(self._trains, own))
+            if idle or twin is not site:
+                place = protocol.sites[steps[-1].number].node if idle else None
+                calls = m.calls_of.get(site, ())
+                other = None if idle else twin
+                m.emit(OptimizerMisses(site, calls, self._called(left), place, False, idle, other))
+                return
+
+    def _trains(self, leaf: int) -> bool:
+        state = self.machine.cells.get(leaf)
+        return type(state) is Tensor and state.parameter == YES and self._flag(leaf) == YES
+
+    def _called(self, leaves: set[int]) -> tuple[str, ...]:
+        """The names of parameters, by the attribute or variable that holds their module."""
+        m, found = self.machine, dict[int, str]()
+        for key, value in list(m.cells.items()):
+            if type(value) is not Ref or type(key) is not tuple or str(key[1]).startswith("#"):
+                continue
+            for path, leaf in members(m, value).parameters if is_module(m, value) else ():
+                name = f"{key[1]}.{path}"
+                if leaf.address & ~1 in leaves and key[1] != "self":
+                    found[leaf.address & ~1] = max(found.get(leaf.address & ~1, ""), name, key=len)
+        return tuple(sorted(found.get(leaf, "a parameter") for leaf in leaves))

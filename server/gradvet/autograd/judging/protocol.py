@@ -809,13 +809,19 @@ def _is_every_few(loop: ast.AST, step: Site, others: Iterable[Site]) -> bool:
     stepping = {step.node, *step.calls}
     always = {node for other in others for node in (other.node, *other.calls)} - set(step.calls)
     every_few = False
+    within = {
+        node
+        for inner in ast.walk(loop)
+        if isinstance(inner, (ast.For, ast.AsyncFor, ast.While)) and inner is not loop
+        for node in ast.walk(inner)
+    }  # what is done every few passes of an inner loop is done more than once in each pass of this one
     for choice in ast.walk(loop):
         if isinstance(choice, ast.If):
             inside = {node for statement in (*choice.body, *choice.orelse) for node in ast.walk(statement)}
             if not inside.isdisjoint(always):
                 return False
             counts = any(isinstance(part, ast.Mod) for part in ast.walk(choice.test))
-            every_few |= counts and not inside.isdisjoint(stepping)
+            every_few |= counts and choice not in within and not inside.isdisjoint(stepping)
     return every_few
 
 

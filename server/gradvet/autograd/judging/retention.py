@@ -8,6 +8,7 @@ from gradvet.autograd.graph import held_tensors, node_key, reachable
 from gradvet.autograd.judging.averages import Average
 from gradvet.autograd.machine import Loop, Machine
 from gradvet.autograd.memory.domain import MAYBE, NO, YES, Node, Tensor
+from gradvet.autograd.memory.rename import rename
 from gradvet.autograd.memory.values import Ref, Union, Value, refs
 
 GROWING = ("+", "*", "=")
@@ -63,8 +64,8 @@ class Retention:
     """By graph node the store by which what it made became an element of something."""
     entries: set[object] | None = None
 
-    def end_of_pass(self, loop: Loop, stores: list[Store]) -> None:
-        """Keep what these stores have put where it outlives the iteration."""
+    def end_of_pass(self, loop: Loop, stores: list[Store], around: Loop | None) -> None:
+        """Keep what these stores have put where it outlives the iteration, and may outlive one of the loop `around`."""
         m = self.machine
         for store in stores:
             if store.holder.address in loop.allocs:
@@ -86,6 +87,10 @@ class Retention:
                     self.keep(
                         state, self._place(store, ref), holder_words(store.site)[0], store.holder, "grow"
                     )
+        if around is not None and stores:
+            born = {address for address in loop.allocs if not address & 1}
+            for store in stores:
+                store.value = rename(store.value, born)  # to the loops around, what comes next is a newer one
 
     def freed(self, nodes: frozenset[int]) -> int:
         """Whether a backward has freed what these nodes and those before them had saved."""
@@ -159,7 +164,9 @@ class Retention:
     def _argument(self, call: ast.AST, ref: Ref) -> ast.expr | None:
         """The argument of a call that is just this tensor."""
         for _, value, node in self.arguments(call):
-            if value is not None and is_or_may_be(value, ref) and not isinstance(node, ast.Starred):
+            newest = Ref(ref.address & ~1)
+            same = value is not None and (is_or_may_be(value, ref) or is_or_may_be(value, newest))
+            if same and not isinstance(node, ast.Starred):
                 return node
         return None
 
@@ -249,6 +256,8 @@ def holder_words(site: ast.AST) -> tuple[str, ast.expr | None]:
             return ast.unparse(holder), value
         case ast.AugAssign(target=target, value=value):
             return ast.unparse(target), value
+        case ast.Expr(value=value):
+            return holder_words(value)
         case ast.Assign(targets=[ast.Subscript(value=holder)], value=value):
             return ast.unparse(holder), value
         case ast.Assign(targets=[target], value=value):

@@ -90,7 +90,10 @@ def _retained(m: Machine, judge: Judge, parents: Parents, unused: set[int]) -> N
         for kept in judge.retention.kept
         if any(at | 1 in judge.surely_used for at in kept.nodes) and _needed(judge, kept)
     }
-    for kept in judge.retention.kept:
+    told: set[ast.AST] = set()
+    for kept in sorted(judge.retention.kept, key=lambda kept: kept.how == "number"):
+        if kept.how == "number" and not told.isdisjoint(kept.place.calls):
+            continue  # who hands over what piles up is told to keep a number
         if kept.how == "returned" and not piled.isdisjoint(_made_at(m, kept)):
             continue  # where it piles up is the place to speak of
         if kept.freed != YES and (m.cut_short or _needed(judge, kept) or _as_in_each_pass(kept) in needed):
@@ -119,6 +122,7 @@ def _retained(m: Machine, judge: Judge, parents: Parents, unused: set[int]) -> N
         if kept.how in ("chain", "average") and not kept.trains and not _is_scalar(state):
             continue  # what an inference loop builds up step by step is its result, not a total
         fixable = state is not None and state.requires_grad & YES == YES
+        told.add(site)
         scalar = bool(kept.nodes & judge.roots or {n | 1 for n in kept.nodes} & judge.roots) or _is_scalar(
             state
         )
@@ -252,10 +256,15 @@ def _unused(m: Machine, judge: Judge, parents: Parents) -> set[int]:
             site, calls = calls[-1], calls[:-1]  # a method of the module that calls the module
         function = function_of(site, parents, ANY_FUNCTION)
         if call.training == FALSE:
-            sites = judge.eval_sites.get(call.module.address & ~1)
+            whole_model = judge.eval_sites.get(call.module.address & ~1)
+            sites = whole_model or judge.eval_parts.get(call.module.address & ~1)
             if not sites or _is_target(m, judge, call):
                 continue
             site, calls, function, evidence = _evaluator(call, sites, parents)
+            # A method of what is in eval mode, and that serves training as well, is no place to speak of.
+            while not whole_model and function in used | judge.in_forwards and calls:
+                site, calls = calls[-1], calls[:-1]
+                function = function_of(site, parents, ANY_FUNCTION)
             if site in training:
                 continue  # it is no evaluation: a backward runs in it
         else:
@@ -267,6 +276,8 @@ def _unused(m: Machine, judge: Judge, parents: Parents) -> set[int]:
             continue
         unused |= call.nodes
         if function in seen or function in silent or isinstance(function, ast.Lambda):
+            continue
+        if any(function_of(outer, parents, ANY_FUNCTION) in silent - {None} for outer in call.calls):
             continue
         seen.add(function)
         whole = (

@@ -633,9 +633,12 @@ def call_object(m: Machine, ref: Ref, call: Call) -> Value:
         m.judge.cut_notes.fed |= samples(m, call)
     match content:
         case Layer():
+            if m.judge is not None:
+                m.judge.containers += 1
             value = hooks.around(m, ref, call, lambda given: layers.call_layer(m, ref, content, given))
             layers.ran(m, ref, value)
             if m.judge is not None:
+                m.judge.containers -= 1
                 m.judge.module_called(ref, call.node, value)
             return value
         case Instance(owner=owner):

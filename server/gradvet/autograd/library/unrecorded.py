@@ -54,11 +54,21 @@ def _inference_kept(op: Op, operands: tuple[Operand, ...]) -> Tensor | None:
     for entry in op.saves_in:
         # A layer whose own parameters all train keeps what it is given, whichever of them needs it.
         sure = entry.answer == "always" or (entry.needs == {"parameters"} and own == {YES})
-        if sure and entry.needs & asking:
+        if (sure or _MATMUL in op.name) and entry.needs & asking:
             for operand in operands:
-                if operand.parameter == entry.operand and operand.state.inference == YES:
+                kept = operand.parameter == entry.operand and (sure or _is_matrix(operand.state))
+                if kept and operand.state.inference == YES:
                     return operand.state
     return None
+
+
+_MATMUL = "matmul"
+"""A product that keeps a copy of what it spreads over the batches of the other operand, and of a matrix never."""
+
+
+def _is_matrix(state: Tensor) -> bool:
+    """Whether a tensor has two dimensions at most: what `t()` gives."""
+    return state.origin is not None and state.origin.text == "t()"
 
 
 def edited(m: Machine, site: ast.AST, before: Tensor, target: ast.expr | None) -> None:

@@ -663,6 +663,20 @@ def _name_members(m: Machine, info: ClassInfo) -> None:
                 m.store.set((info.address, target.id), Const(info.name, Member(target.id, known)))
 
 
+def members_of_enum(m: Machine, address: int) -> tuple[Value, ...] | None:
+    """What one meets who goes through a class: the members of an enumeration, in the order of their definition."""
+    info = m.classes.get(address)
+    if info is None or not info.external & ENUMS:
+        return None
+    found = [
+        m.cells.get((address, target.id))
+        for statement in info.node.body
+        for target in (statement.targets if isinstance(statement, ast.Assign) else ())
+        if isinstance(target, ast.Name)
+    ]
+    return tuple(value for value in found if type(value) is Const and type(value.value) is Member)
+
+
 def _is_module_class(name: str) -> bool:
     parts = name.split(".")
     return parts[:2] == ["torch", "nn"] or parts[-1] in ("LightningModule", "PreTrainedModel")

@@ -275,6 +275,20 @@ def _restore_on_early_exits(frame: Frame, since: tuple[int, int, int], before: i
     frame.leave(since, lambda delta, _: {**delta, MODE: before})
 
 
+def would_switch(m: Machine, manager: Managed) -> bool:
+    """Whether a block inside this manager would run in another grad mode; the machine is left as it was."""
+    before, mark = m.mode, m.store.mark()
+    met: list[int] = []
+
+    def body(_: Value) -> bool:
+        met.append(m.mode)
+        return True
+
+    _managed(m, manager, body)
+    m.store.undo(mark)
+    return bool(met) and all(mode != before for mode in met)
+
+
 def _managed(m: Machine, manager: Managed, body: Callable[[Value], bool]) -> bool:
     """Run a generator-based context manager of the file around the body: the body runs at its `yield`."""
     outside = m.frames

@@ -52,6 +52,7 @@ from gradvet.autograd.python.calls import (
     call_function,
     call_value,
     find_in_class,
+    members_of_enum,
     setter_of,
 )
 from gradvet.autograd.python.names import bind
@@ -563,6 +564,8 @@ def items_of(m: Machine, value: Value) -> tuple[Value, ...] | None:
         return value.items  # type: ignore[no-any-return]
     if kind is Const and value.kind == "str" and len(value.value) <= MOST_LETTERS:
         return tuple(const(letter) for letter in value.value)
+    if kind is Class:
+        return members_of_enum(m, value.address)
     if kind is Ref:
         begin(m, value)
         content = m.cells.get(value.address)

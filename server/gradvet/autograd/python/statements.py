@@ -10,8 +10,8 @@ from gradvet.autograd.machine import EXECUTE, Machine
 from gradvet.autograd.memory.domain import NO, YES
 from gradvet.autograd.memory.store import Delta, Seen
 from gradvet.autograd.memory.values import NONE, External, Function, Mode, Unknown, Value
-from gradvet.autograd.python.calls import decorate, define_class
-from gradvet.autograd.python.contexts import run_with
+from gradvet.autograd.python.calls import Managed, decorate, define_class
+from gradvet.autograd.python.contexts import run_with, would_switch
 from gradvet.autograd.python.control import fork, narrow, truth
 from gradvet.autograd.python.expressions import defaults_of
 from gradvet.autograd.python.imports import named_by
@@ -42,6 +42,8 @@ def _expr(m: Machine, node: ast.Expr) -> bool:
     forgotten.statement(m, node, value)
     if type(value) is Mode and value.name and value.node is node.value:
         m.emit(ModeStatement(node, m.where(), value.name))
+    elif type(value) is Managed and value.call.node is node.value and would_switch(m, value):
+        m.emit(ModeStatement(node, m.where(), getattr(value.function.node, "name", "it")))
     return True
 
 
