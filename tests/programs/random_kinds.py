@@ -109,6 +109,27 @@ def data_counts_its_changes_by_itself() -> None:
     of_weight, other, view
 
 
+def an_optimizer_writes_what_it_owns() -> None:
+    """A view that is older than the wish for a gradient gets its grad_fn when it is asked for one after the step."""
+    owned = torch.ones(3, 3).tanh()
+    wide = owned.expand_as(torch.ones(3, 3))
+    optimizer = torch.optim.SGD([owned], lr=0.1, momentum=0.9)
+    owned.requires_grad = True
+    view = owned.t()
+    optimizer.step()
+    wide, view
+    for _ in range(2):
+        (wide * 2).sum().backward()
+        optimizer.step()
+    wide, view, wide.sum(), view.sum()
+
+
+def strides_choose_the_node() -> None:
+    """Of what has gaps in memory, reshaping is another node."""
+    real = torch.fft.fft(torch.ones(3, 3, requires_grad=True)).real
+    real.flatten(), real.reshape(9), torch.flatten(real), nn.Flatten(0)(real), real.t().flatten(), real.ravel()
+
+
 def a_view_is_written_with_what_was_detached_from_it() -> None:
     """The leaf that is written shares its storage, and it is no view of that leaf."""
     perhaps = torch.autograd.functional.jacobian(lambda x: x.sum(0), torch.ones(3, 3))
@@ -226,6 +247,8 @@ if __name__ == "__main__":
     views_are_made_again()
     data_counts_its_changes_by_itself()
     a_view_is_written_with_what_was_detached_from_it()
+    an_optimizer_writes_what_it_owns()
+    strides_choose_the_node()
     perhaps_in_place(torch.ones(1).item())
     gradients_that_are_not_there()
     containers()

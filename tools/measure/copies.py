@@ -56,6 +56,33 @@ def transposed(tensor: torch.Tensor) -> torch.Tensor:
     return tensor
 
 
+def spaced(tensor: torch.Tensor) -> torch.Tensor:
+    """Same values and shape with gaps in memory, as every second column of a matrix has."""
+    if not tensor.dim() or not tensor.numel():
+        return tensor
+    strides = tuple(2 * step for step in tensor.stride())
+    return torch.empty_strided(tensor.shape, strides, dtype=tensor.dtype).copy_(tensor)
+
+
+class _SpacedClone(torch.autograd.Function):
+    """A clone that keeps the gaps in memory."""
+
+    @staticmethod
+    def forward(ctx: Any, tensor: torch.Tensor) -> torch.Tensor:
+        return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype).copy_(tensor)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: torch.Tensor) -> torch.Tensor:
+        return gradients[0]
+
+
+def _cloned(tensor: torch.Tensor) -> torch.Tensor:
+    made = tensor.clone()
+    if tensor.layout is not torch.strided or made.stride() == tensor.stride():
+        return made
+    return _SpacedClone.apply(tensor)  # type: ignore[no-any-return, no-untyped-call]
+
+
 def fresh(case: Case, grads: Collection[str] = (), prepare: Prepare | None = None) -> Inputs:
     """Copy the arguments; the tensors named in `grads` become non-leaf copies of leaves that require grad.
 
@@ -74,7 +101,7 @@ def fresh(case: Case, grads: Collection[str] = (), prepare: Prepare | None = Non
             if tensor.grad is not None:
                 made.grad = tensor.grad.clone()
         elif path in grads:
-            made = made.requires_grad_().clone()
+            made = _cloned(made.requires_grad_())
         tensors.append((path, made))
         return made
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from tools.measure.copies import Case, Prepare, carries, fresh, transposed, walk
+from tools.measure.copies import Case, Prepare, carries, fresh, spaced, transposed, walk
 from tools.measure.execute import Run, attempt, run
 
 Change = Callable[[torch.Tensor], torch.Tensor]
@@ -16,7 +16,8 @@ Change = Callable[[torch.Tensor], torch.Tensor]
 
 def varied(case: Case, grads: Collection[str], *, shapes: bool) -> Iterator[Run]:
     """Runs whose inputs `grads` require grad: other memory order, precision, dimensions."""
-    yield from _runs(case, grads, _changing(transposed))
+    for order in (transposed, spaced):
+        yield from _runs(case, grads, _changing(order))
     single = replaced(case, _to_single)
     yield from _runs(single, grads)
     with torch.backends.mkldnn.flags(enabled=False):  # its kernels are nodes of their own

@@ -88,7 +88,15 @@ def _derivative(m: Machine, name: str, call: Call) -> Value:
     constant = partial(_handed_in, m, None)
     keywords = {word: _mapped(m, v, call, f"inner {word}", constant) for word, v in call.keywords.items()}
     before, around = m.mode, m.deriving
-    notes = m.deriving = Derivation(there) if short in ("grad", "grad_and_value", "jacrev") else None
+    handed = [*((arg, ref) for at, (arg, ref) in enumerate(zip(args, inner, strict=True)) if at not in asked)]
+    handed += [(arg, keywords[word]) for word, arg in call.keywords.items()]
+    constants = {
+        ref.address: state.requires_grad
+        for arg, ref in handed
+        if type(ref) is Ref and (state := m.tensor(arg)) is not None
+    }
+    reverse = short in ("grad", "grad_and_value", "jacrev")
+    notes = m.deriving = Derivation(there, constants) if reverse else None
     m.store.set(MODE, GRAD)
     value = _run(m, function, call._replace(args=tuple(inner), keywords=keywords))
     m.store.set(MODE, before)
@@ -105,9 +113,11 @@ def _derivative(m: Machine, name: str, call: Call) -> Value:
         for at, ref in enumerate(inner)
         if at in asked and type(ref) is Ref and (state := m.tensor(args[at])) is not None
     }
-    constants = [*(arg for at, arg in enumerate(args) if at not in asked), *call.keywords.values()]
     exact = len(truths) == len(asked) and not any(
-        state.requires_grad & YES for constant in constants for _, state in held_tensors(m, constant)
+        state.requires_grad & YES
+        for arg, ref in handed
+        if getattr(ref, "address", 0) not in constants
+        for _, state in held_tensors(m, arg)
     )
     made = []
     for at in asked:

@@ -68,6 +68,8 @@ ON_PACKED: list[Callable[[Machine, Ref, "Layer", Call], Value | None]] = []
 BASE = "#layer"
 NORMED, PARAMETRIZED = "#normed", "#parametrized"
 """Cells for what is computed from other parameters: before each forward, or whenever it is looked at."""
+BUFFERS = "#buffers"
+"""The cell of the names of the buffers that a module was given and has in its dict of states."""
 SCRIPTED = "#scripted"
 """A cell of a module that TorchScript has compiled."""
 COMPUTED: list[Callable[[Machine, Ref, Value, ast.AST], Value]] = []
@@ -414,6 +416,17 @@ def members(m: Machine, value: Value) -> Members:
     )
 
 
+def _loaded(m: Machine, module: Value) -> list[Value]:
+    """What a module takes from a dict of states: the parameters, and the buffers that are kept there."""
+    found = members(m, module)
+    buffers = [
+        m.cells.get((ref.address, label.value))
+        for _, ref in found.modules
+        for label in getattr(m.cells.get((ref.address, BUFFERS)), "items", ())
+    ]
+    return [*(ref for _, ref in found.parameters), *(value for value in buffers if value is not None)]
+
+
 def set_training(m: Machine, value: Value, mode: Value) -> None:
     """`train(mode)` on a module and all below it."""
     for _, ref in members(m, value).modules:
@@ -663,6 +676,21 @@ MAKE_BASE.append(init_external_base)
 # -- methods
 
 
+def _registered(m: Machine, receiver: Value, name: str, call: Call) -> None:
+    """`register_buffer("name", value)` and its kin."""
+    label = call.args[0] if call.args else None
+    if type(label) is not Const or len(call.args) <= 1 or type(receiver) is not Ref:
+        return
+    if type(m.cells.get(receiver.address)) is Layer and is_module(m, call.args[1]):
+        set_child(m, receiver, label, call.args[1])
+    else:
+        m.write_cell(receiver, label.value, call.args[1])
+    if name == "register_buffer" and call.argument(2, "persistent") != FALSE:
+        known = m.cells.get((receiver.address, BUFFERS))
+        labels = dict.fromkeys((*(known.items if type(known) is Tuple else ()), label))
+        m.write_cell(receiver, BUFFERS, Tuple(tuple(labels)))
+
+
 def call_module_method(m: Machine, method: Method, call: Call) -> Value:
     """A method that every module has."""
     receiver, name = method.receiver, method.name
@@ -687,12 +715,7 @@ def call_module_method(m: Machine, method: Method, call: Call) -> Value:
         case "state_dict":
             return _state_dict(m, receiver, call)
         case "register_buffer" | "register_parameter" | "add_module" | "register_module":
-            label = call.args[0] if call.args else None
-            if type(label) is Const and len(call.args) > 1 and type(receiver) is Ref:
-                if type(m.cells.get(receiver.address)) is Layer and is_module(m, call.args[1]):
-                    set_child(m, receiver, label, call.args[1])
-                else:
-                    m.write_cell(receiver, label.value, call.args[1])
+            _registered(m, receiver, name, call)
             return NONE
         case "apply":
             _apply_to_all(m, receiver, call)
@@ -704,7 +727,7 @@ def call_module_method(m: Machine, method: Method, call: Call) -> Value:
             if call.keywords.get("assign", FALSE) != FALSE:
                 _assigned(m, receiver, call.args[0])
             else:
-                for _, ref in members(m, receiver).parameters:
+                for ref in _loaded(m, receiver):
                     written_unseen(m, ref)
             m.judge.snapshots.loaded(receiver, call.args[0], call.node)
             sources = [state for _, state in held_tensors(m, call.args[0])]

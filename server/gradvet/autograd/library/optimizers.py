@@ -4,7 +4,7 @@ import ast
 from functools import partial
 
 from gradvet.autograd.library import layers
-from gradvet.autograd.library.storages import changed_storage
+from gradvet.autograd.library.storages import changed_storage, changed_unseen
 from gradvet.autograd.library.tensors import combined
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import NOTHING, Origin, Tensor
@@ -177,6 +177,7 @@ def _step(m: Machine, content: Optimizer, site: ast.AST) -> None:
             m.judge.walks.changed(site, Ref(leaf), state, None, "step()", certain=certain)
         for storage in state.storage:
             changed_storage(m, storage, certain=certain and len(state.storage) == 1)
+        changed_unseen(m, Ref(leaf), state)
 
 
 def owned_by(m: Machine, value: Value, depth: int = 0) -> Optimizer:

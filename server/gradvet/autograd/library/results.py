@@ -69,21 +69,16 @@ def computed(
         :MOST_ORIGINS
     ]
     origin = Origin(site, words, origins)
-    if m.autocasts:
-        m.casting.setdefault(site, m.autocasts[-1])
-    elif site in m.casting:
-        m.casting[site] = None
+    _note_cast(m, site)
     inference = made_in(m)
     if m.alone and m.mode == GRAD and granted != NO and not m.mode_nodes:
         assumes |= ALONE
     if granted == NO:
+        own = frozenset({address})
+        if m.deriving is not None:
+            m.deriving.plain(address, inputs)
         return Tensor(
-            dtype=dtype,
-            storage=frozenset({address}),
-            cuts=cuts,
-            origin=origin,
-            inference=inference,
-            assumes=assumes,
+            dtype=dtype, storage=own, cuts=cuts, origin=origin, inference=inference, assumes=assumes
         )
     if words in _TOGETHER and m.judge is not None:
         cuts -= m.judge.cut_notes.gathered  # the own tensor was put back among the copies
@@ -126,6 +121,14 @@ def computed(
         assumes=assumes,
         dead=dead_terms(m, words, inputs),
     )
+
+
+def _note_cast(m: Machine, site: ast.AST) -> None:
+    """Which autocast an op ran under; none when at times under none."""
+    if m.autocasts:
+        m.casting.setdefault(site, m.autocasts[-1])
+    elif site in m.casting:
+        m.casting[site] = None
 
 
 _LINEAR = frozenset({"+", "-", "+=", "-=", "*", "/", "*=", "/=", "neg", "mean()", "sum()", "add()", "sub()"})
