@@ -130,6 +130,24 @@ def strides_choose_the_node() -> None:
     real.flatten(), real.reshape(9), torch.flatten(real), nn.Flatten(0)(real), real.t().flatten(), real.ravel()
 
 
+def a_product_keeps_a_factor_for_the_other() -> None:
+    """Where the other asks for no gradient, this one may be changed."""
+    factor, plain = torch.ones(3, 3, requires_grad=True) * 2, torch.ones(3)
+    made = [factor[0] @ plain, (factor @ plain).sum(), (plain @ factor).sum(), torch.matmul(factor, factor.detach() * 2)]
+    factor.fill_(0.5)
+    for one in made:
+        one.sum().backward(retain_graph=True)
+    made[0], made[1]
+
+
+def transforms_inside_transforms() -> None:
+    """What requires grad outside of both does not inside."""
+    plain = torch.ones(3, 3)
+    outer = plain.detach().requires_grad_().expand(3, 3)
+    made, pull = torch.func.vjp(lambda x: x * torch.func.grad(lambda y: (y * outer).sum())(plain), plain)
+    made, pull(made)
+
+
 def a_view_is_written_with_what_was_detached_from_it() -> None:
     """The leaf that is written shares its storage, and it is no view of that leaf."""
     perhaps = torch.autograd.functional.jacobian(lambda x: x.sum(0), torch.ones(3, 3))
@@ -249,6 +267,8 @@ if __name__ == "__main__":
     a_view_is_written_with_what_was_detached_from_it()
     an_optimizer_writes_what_it_owns()
     strides_choose_the_node()
+    a_product_keeps_a_factor_for_the_other()
+    transforms_inside_transforms()
     perhaps_in_place(torch.ones(1).item())
     gradients_that_are_not_there()
     containers()

@@ -198,21 +198,35 @@ def _raises(seen: Sequence[Seen]) -> Record:
 
 
 def _saves(seen: Sequence[Seen], outs: Sequence[Record]) -> Record:
-    """Saved inputs by parameter, saved outputs by their place in `outs`, with the inputs that need them."""
+    """Saved inputs by parameter, saved outputs by their place in `outs`, with the inputs that need them.
+
+    What some inputs always need and others at times is told twice, the second time with a question mark.
+    """
     probed = [s for s in seen if s.probed]
+    everything = sorted({p for s in probed for p, through in s.grad_from.items() if through})
     found: Record = {}
     for key, saves in (("in", [s.saves_in for s in probed]), ("out", [s.saves_out for s in probed])):
         side: Record = {}
         for operand in _union(saves):
-            present = [x for x, s in zip(saves, probed, strict=True) if key == "out" or operand in s.inputs]
-            needs = _union(x[operand] for x in present if operand in x)
-            sure = all(operand in x for x in present)
-            everything = sorted({p for s in probed for p, through in s.grad_from.items() if through})
+            present = [
+                (x.get(operand, ()), s)
+                for x, s in zip(saves, probed, strict=True)
+                if operand in (s.inputs if key == "in" else s.paths)
+            ]
+            needs = _union(saved_for for saved_for, _ in present)
+            sure = [p for p in needs if all(p in saved_for for saved_for, s in present if _asked_for(s, p))]
             name = operand if key == "in" else _place(operand, outs)
-            side[name if sure else f"{name}?"] = "*" if needs == everything else needs
+            for word, some in ((name, sure), (f"{name}?", [p for p in needs if p not in sure])):
+                if some:
+                    side[word] = "*" if some == everything else some
         if side:
             found[key] = side
     return found
+
+
+def _asked_for(seen: Seen, parameter: str) -> bool:
+    """Whether a call was gone back from for the gradient of a parameter alone."""
+    return seen.grad_from.get(parameter, False) and not seen.no_backward.get(parameter, False)
 
 
 def _place(path: str, outs: Sequence[Record]) -> str:

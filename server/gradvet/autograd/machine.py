@@ -263,6 +263,7 @@ class Machine:
             set()
         )  # the nodes, by even address, that may give a zero whatever comes to them
         self.transformed = 0  # how many transforms of functions are around
+        self.checkpoints: list[Any] = []  # what they run once more in backward
         self.wrapped = 0  # how many transforms are around that make tensors of their own
         self.batched = 0  # how many vmaps are around: what they hand in tells of no view
         self.autocasts: list[ast.expr] = []  # those that were entered and not left
@@ -627,6 +628,21 @@ class Machine:
         if node not in self._all_unseen:
             self._all_unseen.add(node)
             self.vague.update(ast.walk(node))
+
+    @contextmanager
+    def replayed(self) -> Iterator[None]:
+        """Run something once more to see what it comes by now, and leave memory as it was."""
+        mark, checkpoints = self.store.mark(), self.checkpoints
+        before = self.judge, self.raised
+        self.judge, self.checkpoints = None, []
+        self.meant_to_raise += 1
+        try:
+            yield
+        finally:
+            self.meant_to_raise -= 1
+            self.judge, self.raised = before
+            self.checkpoints = checkpoints
+            self.store.undo(mark)
 
     @contextmanager
     def unseen_run(self) -> Iterator[None]:

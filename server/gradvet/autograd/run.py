@@ -8,6 +8,7 @@ from gradvet.autograd.facts import Facts
 from gradvet.autograd.judging.judge import Judge
 from gradvet.autograd.judging.verdicts import conclude
 from gradvet.autograd.library import (  # noqa: F401  some only register what they know
+    checkpoints,
     collectives,
     copies,
     custom_functions,

@@ -149,11 +149,20 @@ def _either(a: Output, b: Output) -> Output:
 
 
 def _saves(a: tuple[Saved, ...], b: tuple[Saved, ...]) -> tuple[Saved, ...]:
-    found: dict[str, Saved] = {}
-    for one in (*a, *b):
-        met = found.get(one.operand, one)
-        both = sum(one.operand == s.operand for s in (*a, *b)) > 1
-        found[one.operand] = Saved(
-            one.operand, _answer(met.answer, one.answer) if both else "maybe", met.needs & one.needs
-        )
-    return tuple(found.values())
+    """What both save for the same needs is saved always, and what one of them does is at times."""
+    always = [_needs(saved, "always") for saved in (a, b)]
+    either = _needs((*a, *b))
+    found = []
+    for operand, needs in either.items():
+        sure = always[0].get(operand, frozenset()) & always[1].get(operand, frozenset())
+        found += [Saved(operand, "always", sure)] if sure else []
+        found += [Saved(operand, "maybe", needs - sure)] if needs - sure else []
+    return tuple(found)
+
+
+def _needs(saved: tuple[Saved, ...], answer: Answer | None = None) -> dict[str, frozenset[str]]:
+    found: dict[str, frozenset[str]] = {}
+    for one in saved:
+        if answer in (None, one.answer):
+            found[one.operand] = found.get(one.operand, frozenset()) | one.needs
+    return found

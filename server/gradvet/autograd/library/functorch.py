@@ -49,6 +49,7 @@ from gradvet.autograd.memory.values import (
     join_all,
 )
 from gradvet.autograd.python.calls import Call, call_value, unknown_call
+from gradvet.autograd.python.names import read_from_outside
 from gradvet.autograd.python.objects import items_of
 
 _MAKERS = ("grad", "grad_and_value", "vmap", "jacrev", "jacfwd", "hessian")
@@ -208,16 +209,11 @@ def _run(m: Machine, function: Value, call: Call) -> Value:
 
 def _reads_tensors(m: Machine, function: Function) -> bool:
     """Whether a function reads names from outside that may stand for tensors that require grad, or lead to some."""
-    info = m.info(function.node)
-    for name in info.loads - info.names:
-        scope = function.scope
-        while scope and (scope, name) not in m.cells:
-            scope = m.scope_parents.get(scope, 0)
-        value = m.cells.get((scope, name))
-        plain = value is None or type(value) in (External, Const)
-        if not plain and (m.tensor(value) is None or any(s.requires_grad & YES for _, s in m.tensors(value))):
-            return True
-    return False
+    return any(
+        m.tensor(value) is None or any(state.requires_grad & YES for _, state in m.tensors(value))
+        for value in read_from_outside(m, function)
+        if type(value) not in (External, Const)
+    )
 
 
 class Captured(NamedTuple):

@@ -576,54 +576,6 @@ def _partial(m: Machine, name: str, call: Call) -> Value:
     return Partial(call.args[0], call.args[1:], tuple(call.keywords.items()))
 
 
-@handles("torch.utils.checkpoint.checkpoint")
-def _checkpoint(m: Machine, name: str, call: Call) -> Value:
-    """Runs a function and forgets its graph until backward.
-
-    With `use_reentrant=True` (also when it is not given) the function first runs under no_grad, and the result
-    requires grad only when a tensor that is handed in does (measured on torch 2.13).
-    """
-    keywords = {k: v for k, v in call.keywords.items() if k not in ("use_reentrant", "preserve_rng_state")}
-    if not call.args:
-        return NONE
-    inner = Call(call.node, call.args[1:], keywords)
-    flag = call.keywords.get("use_reentrant")
-    if flag is not None and not (type(flag) is Const and flag.value):
-        return call_value(m, call.args[0], inner)
-    asked = [s for value in call.args[1:] for _, s in held_tensors(m, value)]
-    before = m.mode
-    if before == GRAD:
-        m.store.set(MODE, GRAD | NO_GRAD)  # once without recording, once more in backward
-    value = call_value(m, call.args[0], inner)
-    m.store.set(MODE, before)
-    granted = YES if any(s.requires_grad == YES for s in asked) else MAYBE
-    if all(s.requires_grad == NO for s in asked):
-        granted = NO
-    cuts = NOTHING
-    unknown = any(type(m.cells.get(getattr(v, "address", -1))) is Opaque for v in inner.all_values())
-    made = held_tensors(m, value)
-    behind = frozenset[int]().union(*(state.leaves for _, state in made))
-    if granted == NO and before == GRAD and behind and not unknown:
-        nodes = frozenset[int]().union(*(state.nodes for _, state in made))
-        cuts = frozenset({m.cut("checkpoint", "checkpoint()", call.node, behind, nodes)})
-
-    def change(t: object) -> object:
-        if type(t) is not Tensor:
-            return t
-        if granted == NO or before != GRAD:
-            bare = t._replace(requires_grad=NO, is_leaf=YES, grad_fn=NO_FN, nodes=NOTHING, leaves=NOTHING)
-            return bare._replace(cuts=t.cuts | cuts)
-        return t._replace(
-            requires_grad=granted,
-            is_leaf=NO if granted == YES else MAYBE,
-            grad_fn=frozenset({"CheckpointFunctionBackward"}) | (NO_FN if granted != YES else frozenset()),
-        )
-
-    for ref, _ in held_tensors(m, value):
-        m.update(ref, change)
-    return value
-
-
 @handles("torch.is_tensor")
 def _is_tensor(m: Machine, name: str, call: Call) -> Value:
     known = NO

@@ -17,6 +17,7 @@ from gradvet.autograd.memory.values import (
 )
 
 MOST_FUNCTIONS_DEEP = 2
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _BUILTINS = {name: External(f"builtins.{name}") for name in dir(builtins)}
 _DUNDERS: dict[str, Value] = {"__name__": const("__main__"), "__file__": Text(), "__doc__": Text()}
 _SHADOWED_BY_NUMPY = {"sum", "abs", "max", "min", "round", "all", "any", "pow"}
@@ -53,6 +54,21 @@ def _from(m: Machine, scope: int, module: int, name: str) -> Value:
             return External(f"{star}.{name}")
     known = _BUILTINS.get(name) or _DUNDERS.get(name)
     return known if known is not None else Unknown(f"`{name}` is not defined here")
+
+
+def read_from_outside(m: Machine, function: Function) -> list[Value]:
+    """What the names stand for now that a function, or one inside it, reads from the scopes around it."""
+    own = m.info(function.node).names
+    inside = [m.info(node) for node in ast.walk(function.node) if isinstance(node, _FUNCTIONS)]
+    names = set[str]().union(*(info.loads - info.names for info in inside)) - own
+    found = []
+    for name in sorted(names):
+        scope = function.scope
+        while scope and (scope, name) not in m.cells:
+            scope = m.scope_parents.get(scope, 0)
+        value = m.cells.get((scope, name))
+        found += [value] if value is not None else []
+    return found
 
 
 def named(m: Machine, node: ast.expr) -> Value | None:
