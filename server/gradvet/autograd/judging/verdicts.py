@@ -239,7 +239,8 @@ def _unused(m: Machine, judge: Judge, parents: Parents) -> set[int]:
     """Emit forwards in eval mode that build graphs for nothing; the nodes of those graphs."""
     seen: set[ast.AST | None] = set()
     unused: set[int] = set()
-    used = {call.function for call in judge.modules if _is_used(judge, call)}
+    serving = [c for c in judge.modules if _is_used(judge, c) and not _only_measured(m, judge, c, parents)]
+    used, needed = {call.function for call in serving}, {id(call) for call in serving}
     training = {at for event in m.events if isinstance(event, Backward) for at in event.calls}
     silent = {
         function_of(event.node, parents, ANY_FUNCTION)
@@ -247,7 +248,9 @@ def _unused(m: Machine, judge: Judge, parents: Parents) -> set[int]:
         if isinstance(event, ModeStatement)
     }
     for call in judge.modules:
-        if call.mode != GRAD or _is_used(judge, call) or isinstance(parents.get(call.site), ast.Expr):
+        if call.mode != GRAD or isinstance(parents.get(call.site), ast.Expr):
+            continue
+        if id(call) in needed:
             continue
         if any(not _is_parameter(m, leaf) for leaf in call.tensor.leaves):
             continue  # an input that asks for its own gradient: an attack, saliency
@@ -335,8 +338,11 @@ def _only_used_detached(
 
 
 def _detached_later(m: Machine, info: CutInfo, call: ModuleCall) -> bool:
-    if info.kind not in ("detach", "data"):
-        return False
+    return info.kind in ("detach", "data") and _comes_of(m, info, call)
+
+
+def _comes_of(m: Machine, info: CutInfo, call: ModuleCall) -> bool:
+    """Whether what was cut there was computed from what a call of a module gave."""
     behind = reachable(m, _both_ages(frozenset(info.nodes)))
     return any(at in behind or at ^ 1 in behind for at in call.nodes)
 
@@ -373,6 +379,34 @@ def _is_used(judge: Judge, call: ModuleCall) -> bool:
         for at in (address, address | 1):
             if at in judge.used_nodes or at in judge.escaped_nodes:
                 return True
+    return False
+
+
+def _only_measured(m: Machine, judge: Judge, call: ModuleCall, parents: Parents) -> bool:
+    """Whether what a model in eval mode gives of each batch is compared and counted, and then handed to whoever asks.
+
+    Such a caller gets a result: to train on it he would need neither the eval mode nor the count.
+    """
+    if call.training != FALSE or any(
+        at in judge.used_nodes or at | 1 in judge.used_nodes for at in call.nodes
+    ):
+        return False
+    return _is_over_batches(call.site, parents) and any(
+        info.kind == "nondiff" and _comes_of(m, info, call) for info in m.cuts
+    )
+
+
+def _is_over_batches(site: ast.AST, parents: Parents) -> bool:
+    """Whether a place stands in a loop over things, and not over numbers of steps."""
+    node: ast.AST | None = site
+    while node is not None and not isinstance(node, ANY_FUNCTION):
+        if isinstance(node, (ast.For, ast.AsyncFor)):
+            match node.iter:
+                case ast.Call(func=ast.Name("range") | ast.Name("trange")):
+                    return False
+                case _:
+                    return True
+        node = parents.get(node)
     return False
 
 
