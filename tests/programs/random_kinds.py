@@ -1,6 +1,7 @@
 """What random programs showed: each function is one kind of thing that the dry run once had wrong."""
 
 import contextlib
+import copy
 from collections import deque
 
 import numpy as np
@@ -148,6 +149,38 @@ def transforms_inside_transforms() -> None:
     made, pull(made)
 
 
+def what_takes_only_a_dtype_takes_no_values() -> None:
+    """A loss does not depend on the number that is behind the dtype of another."""
+    owned = torch.ones(3, 3).clamp(min=0)
+    other = torch.optim.SGD([owned], lr=0.1)
+    owned.requires_grad = True
+    listed = torch.tensor(owned.tolist())
+    layer = nn.Linear(3, 3)
+    optimizer = torch.optim.Adam(layer.parameters(), lr=0.1)
+    for _ in range(2):
+        loss = layer(torch.ones(3, 3).type_as(listed).view_as(listed).to(listed)).sum()
+        optimizer.zero_grad()
+        loss.backward()
+        other.step()
+
+
+def one_of_two_modules(number: float) -> None:
+    """What torch refuses for one of them it may not refuse for the other."""
+    layer = nn.Linear(3, 3)
+    with torch.inference_mode():
+        either = layer if number else copy.deepcopy(layer)
+    either.requires_grad_()
+    either.weight
+
+
+def transforms_wrap_what_is_the_same() -> None:
+    row = torch.ones(3, 3)[None][0]
+    torch.func.jvp(lambda x: x * row.cpu(), (row,), (row,))[1]
+    torch.func.vmap(lambda x: x * row.cpu())(row)
+    torch.func.grad(lambda x: (x * row.cpu()).sum())(row)
+    torch.func.jacfwd(lambda x: x * row.contiguous())(row)
+
+
 def a_view_is_written_with_what_was_detached_from_it() -> None:
     """The leaf that is written shares its storage, and it is no view of that leaf."""
     perhaps = torch.autograd.functional.jacobian(lambda x: x.sum(0), torch.ones(3, 3))
@@ -269,6 +302,9 @@ if __name__ == "__main__":
     strides_choose_the_node()
     a_product_keeps_a_factor_for_the_other()
     transforms_inside_transforms()
+    what_takes_only_a_dtype_takes_no_values()
+    one_of_two_modules(torch.ones(1).item())
+    transforms_wrap_what_is_the_same()
     perhaps_in_place(torch.ones(1).item())
     gradients_that_are_not_there()
     containers()

@@ -221,7 +221,8 @@ def _output(
     if out.same == "always":
         given = [value for parameter, value in inputs.arguments.items() if parameter in out.of]
         if shared or given:
-            return shared[0].value if shared else given[0]
+            value = shared[0].value if shared else given[0]
+            return _in_transform(m, places[out.at], value) if m.transformed and not op.mutates else value
     truth, through = found
     dtype = dtype_of(op, out, inputs)
     if truth == YES and out.dtype in ("same", "promote"):
@@ -257,6 +258,15 @@ def _output(
     if out.same == "maybe" and shared and shared[0].state.dtype & dtype:
         return join(shared[0].value, ref)
     return ref
+
+
+def _in_transform(m: Machine, address: int, value: Value) -> Value:
+    """A transform of functions wraps what an op gives: it is another tensor, and no view."""
+    state = m.tensor(value)
+    if state is None:
+        return value
+    m.place(address, state._replace(view=state.view | NO))
+    return Ref(address)
 
 
 def _view_made(m: Machine, base: Tensor, out: Output) -> int:

@@ -47,12 +47,13 @@ def computed(
     cuts = argument_cuts(m, inputs)
     assumes: frozenset[str] = frozenset()
     leaves = NOTHING
-    for operand in inputs.operands:
+    valued = _valued(op, inputs.operands)
+    for operand in valued:
         cuts |= operand.state.cuts
     for operand in through:
         leaves |= operand.state.leaves
         assumes |= operand.state.assumes
-    stopped = [o.state for o in inputs.operands if o.state.requires_grad & YES]
+    stopped = [o.state for o in valued if o.state.requires_grad & YES]
     if op is not None and op.name.endswith("_like"):
         cuts = NOTHING  # it takes the shape and none of the values
     elif granted == NO and stopped:
@@ -121,6 +122,14 @@ def computed(
         assumes=assumes,
         dead=dead_terms(m, words, inputs),
     )
+
+
+def _valued(op: Op | None, operands: tuple[Operand, ...]) -> tuple[Operand, ...]:
+    """The operands whose values matter: `x.to(y)` and `x.view_as(y)` take the dtype or the shape of `y`."""
+    short = "" if op is None else op.name.rpartition(".")[2]
+    if op is None or (short != "to" and not short.endswith(("_as", "_as_"))):
+        return operands
+    return tuple(operand for operand in operands if operand.parameter == op.parameter(0))
 
 
 def _note_cast(m: Machine, site: ast.AST) -> None:

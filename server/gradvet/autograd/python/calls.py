@@ -165,11 +165,12 @@ def call_value(m: Machine, function: Value, call: Call) -> Value:
     if kind is Mode:
         return _apply_mode(m, function, call)
     if kind is Union or kind is Each:
-        return _call_each(m, function.atoms if kind is Union else function.refs, call)
+        parts = function.atoms if kind is Union else function.refs
+        return _call_each(m, parts, call, one_of=kind is Union)
     return unknown_call(m, call, CALLED)
 
 
-def _call_each(m: Machine, functions: tuple[Value, ...], call: Call) -> Value:
+def _call_each(m: Machine, functions: tuple[Value, ...], call: Call, *, one_of: bool) -> Value:
     """Call whichever it is: every alternative from the same state, joined."""
     names = {function.name if type(function) is Method else "" for function in functions}
     if len(names) == 1 and names <= _ALIKE:
@@ -177,17 +178,35 @@ def _call_each(m: Machine, functions: tuple[Value, ...], call: Call) -> Value:
         receivers = join_all([function.receiver for function in functions])
         return CALL_METHOD[0](m, functions[0]._replace(receiver=receivers), call)
     mark = m.store.mark()
-    ends, values = [], []
+    ends, values, told = [], [], []
     for number, function in enumerate(functions):
         if function == NONE or type(function) is Const:
             continue
+        begins = len(m.events)
         with m.numbered(call.node, number):
             values.append(call_value(m, function, call))
         ends.append(m.store.take(mark))
+        if not m.is_unknown(getattr(function, "receiver", function)):
+            told.append((begins, len(m.events)))
     if not ends:
         return unknown_call(m, call, "the result of a call of None")
     m.store.merge(ends)
+    if one_of:
+        _keep_what_all_tell(m, call.node, told)
     return join_all(values)
+
+
+def _keep_what_all_tell(m: Machine, site: ast.AST, told: list[tuple[int, int]]) -> None:
+    """What happens at a call whichever of several things is meant holds; what happens with one of them may not.
+
+    `told` is where the events of each begin and end.
+    """
+    if not any(end - begins for begins, end in told):
+        return
+    kinds = [{type(event) for event in m.events[begins:end] if event.node is site} for begins, end in told]
+    common = set.intersection(*kinds)
+    for begins, end in reversed(told):
+        m.events[begins:end] = [e for e in m.events[begins:end] if e.node is not site or type(e) in common]
 
 
 _ALIKE = frozenset({"backward", "zero_grad", "step"})
