@@ -8,21 +8,23 @@ import tempfile
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from pathlib import Path
 
 FOLDER = Path(os.environ.get("GRADVET_PACKAGES") or Path(__file__).parents[1] / "packages")
 """Where they lie. Git ignores it; it has no dot before its name, so that imports inside it are followed."""
 
-_PIN = re.compile(r"(?P<name>[\w.-]+)==(?P<version>[\w.]+)")
+_PIN = re.compile(r"(?P<name>[\w.-]+)==(?P<version>[\w.]+)(?P<only>(?: \S+)*)")
 _IMPORTS_TORCH = re.compile(r"^\s*(?:import|from) torch\b", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """One version of one package."""
+    """One version of one package; of a very large one, `only` the files that these patterns match."""
 
     name: str
     version: str
+    only: tuple[str, ...] = ()
 
     @property
     def folder(self) -> Path:
@@ -35,8 +37,11 @@ class Package:
         return self.folder.is_dir()
 
     def files(self) -> Iterator[Path]:
-        """Its Python files."""
-        return iter(sorted(self.folder.rglob("*.py")))
+        """Its Python files, or those of them that are looked at."""
+        for path in sorted(self.folder.rglob("*.py")):
+            inside = path.relative_to(self.folder).as_posix()
+            if not self.only or any(fnmatch(inside, pattern) for pattern in self.only):
+                yield path
 
     def lines_with_torch(self) -> int:
         """How many lines its files have that import torch."""
@@ -74,7 +79,9 @@ def imports_torch(text: str) -> bool:
 
 
 def pinned(list_of_pins: Path) -> list[Package]:
-    """The packages that a file pins, one `name==version` a line."""
+    """The packages that a file pins, one `name==version` a line, with patterns of paths where not all is looked at."""
     lines = list_of_pins.read_text(encoding="utf-8").splitlines()
     pins = [_PIN.fullmatch(line) for line in lines if line and not line.startswith("#")]
-    return [Package(pin["name"], pin["version"]) for pin in pins if pin is not None]
+    return [
+        Package(pin["name"], pin["version"], tuple(pin["only"].split())) for pin in pins if pin is not None
+    ]
