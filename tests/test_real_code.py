@@ -369,6 +369,22 @@ def train(loader, net, predict, optimizer):
         optimizer.step()
         print(shown.shape)
 """,
+    "what is not known may be a tensor also where numpy's numbers are multiplied with it": """
+class Agent:
+    def __init__(self, net: nn.Module, optimizer):
+        self.net, self.optimizer, self.logs, self.rewards = net, optimizer, [], []
+
+    def store(self, log_prob, reward):
+        self.logs.append(log_prob)
+        self.rewards.append(reward)
+
+    def learn(self):
+        returns = np.dot(0.9 ** np.arange(len(self.rewards)), self.rewards)
+        loss = torch.cat([-log_prob * returns for log_prob in self.logs]).sum()
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+""",
     "a stage that may be left out need not have parameters": """
 from typing import Optional
 

@@ -127,6 +127,8 @@ def binary(m: Machine, node: ast.AST, op: ast.operator, left: Value, right: Valu
         return _each_pair(m, node, op, left, right)
     left_content = m.cells.get(getattr(left, "address", -1))
     right_content = m.cells.get(getattr(right, "address", -1))
+    if type(right_content) is Array and m.is_unknown(left):
+        return m.unknown(node, ON_UNKNOWN, (left, right), "binary")  # a tensor takes numpy's numbers
     if type(left_content) is Array or type(right_content) is Array:
         cuts = getattr(left_content, "cuts", NOTHING) | getattr(right_content, "cuts", NOTHING)
         return arrays.fresh(m, node, cuts)
