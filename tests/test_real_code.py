@@ -385,6 +385,79 @@ class Agent:
         loss.backward()
         self.optimizer.step()
 """,
+    "what one method collects for another, which empties it when it is used": """
+from torch.distributions import Categorical
+
+class Agent:
+    def __init__(self, ids):
+        self.saved = {}
+        for i in ids:
+            self.saved[find(i).id] = []
+        self.policy = nn.Linear(3, 3)
+        self.optimizer = torch.optim.Adam(self.policy.parameters(), lr=1e-2)
+
+    def select(self, i, state):
+        drawn = Categorical(self.policy(state).softmax(-1))
+        action = drawn.sample()
+        self.saved[i].append(drawn.log_prob(action))
+        return action.item()
+
+    def finish(self, returns):
+        drawn = []
+        for i in self.saved:
+            drawn.extend(self.saved[i])
+        for i in self.saved:
+            self.saved[i] = []
+        losses = []
+        for log_prob, value in zip(drawn, torch.tensor(returns)):
+            losses.append(-log_prob * value)
+        self.optimizer.zero_grad()
+        torch.cat(losses).sum().backward()
+        self.optimizer.step()
+
+agent = Agent(load())
+agent.finish(remote(agent))
+""",
+    "gradients that the program makes itself, beside an optimizer that adapts a copy": """
+import copy
+
+def adapt(learner, optimizer, loss_of, batches):
+    for x, y in batches:
+        optimizer.zero_grad()
+        error = loss_of(learner(x), y)
+        error.backward()
+        optimizer.step()
+
+def main(make, tasks, loss_of, steps):
+    model = make()
+    outer = torch.optim.SGD(model.parameters(), 1.0)
+    for _ in range(steps):
+        outer.zero_grad()
+        for p in model.parameters():
+            p.grad = torch.zeros_like(p)
+        for task in tasks:
+            learner = copy.deepcopy(model)
+            adapt(learner, torch.optim.Adam(learner.parameters()), loss_of, task)
+            for p, l in zip(model.parameters(), learner.parameters()):
+                p.grad.add_(l.detach(), alpha=-1.0)
+        outer.step()
+""",
+    "what trains as well is no evaluation, though an evaluation calls it": """
+def adapt(model, batch):
+    x, y = batch
+    return F.cross_entropy(model(x), y)
+
+def main(model: nn.Module, loader, tests):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for batch in loader:
+        loss = adapt(model, batch)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+model = nn.Linear(3, 3)
+main(model, load(), load())
+""",
     "a stage that may be left out need not have parameters": """
 from typing import Optional
 

@@ -135,6 +135,8 @@ class Protocol:
     gradients: dict[int, int] = field(default_factory=dict)
     told: set[ast.AST] = field(default_factory=set)
     used: set[int] = field(default_factory=set)
+    by_hand: set[int] = field(default_factory=set)
+    """Leaves, and optimizers of leaves, of which the program makes the gradients itself."""
     forgotten: bool = False
     places: dict[tuple[int, str], dict[str, ast.AST]] = field(default_factory=dict)
 
@@ -274,6 +276,7 @@ class Protocol:
             self.clear(leaves, node)
         elif leaves:
             owners = {address for address, owns in self.optimizers.items() if leaves & owns or not owns}
+            self.by_hand |= leaves | owners
             for cell in leaves | owners:
                 self._change(cell, lambda g: given(), certain=True)
 
@@ -544,6 +547,8 @@ class Protocol:
         if (kept and self._comes_again(step, mixed)) or self._never_cleared(step, relevant):
             if not self.forgotten:
                 self._not_cleared(step, site, relevant)
+        elif step.optimizer in self.by_hand or not self.by_hand.isdisjoint(step.leaves):
+            return  # a backward need not be what fills them
         elif all(g.phases & DROPPED and not g.phases & ~(DROPPED | CLEAR) for g in relevant):
             self._dropped(site, relevant, None, known=step.known)
         elif not step.manual:

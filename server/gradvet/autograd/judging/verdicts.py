@@ -8,6 +8,7 @@ from gradvet.autograd.judging.above import ANY_FUNCTION, function_of, statement_
 from gradvet.autograd.judging.adversaries import Adversaries
 from gradvet.autograd.judging.averages import entering
 from gradvet.autograd.judging.cut_paths import cut_paths, cut_subject
+from gradvet.autograd.judging.emptied import emptied_elsewhere
 from gradvet.autograd.judging.escapes import told_as_escapes
 from gradvet.autograd.judging.evaluations import in_unknown_context, is_decorated
 from gradvet.autograd.judging.forwards import unrecorded_forwards
@@ -98,6 +99,8 @@ def _retained(m: Machine, judge: Judge, parents: Parents, unused: set[int]) -> N
             continue  # where it piles up is the place to speak of
         if kept.freed != YES and (m.cut_short or _needed(judge, kept) or _as_in_each_pass(kept) in needed):
             continue
+        if kept.how == "grow" and kept.freed != YES and emptied_elsewhere(kept.place, parents):
+            continue  # by whoever uses it, when that is
         if unused and any(at & ~1 in unused or at in unused for at in reachable(m, _both_ages(kept.nodes))):
             continue  # its cause is told already: the forward itself should not have recorded
         if kept.how == "kept" and not reads.get(kept.attribute):
@@ -242,6 +245,7 @@ def _unused(m: Machine, judge: Judge, parents: Parents) -> set[int]:
     serving = [c for c in judge.modules if _is_used(judge, c) and not _only_measured(m, judge, c, parents)]
     used, needed = {call.function for call in serving}, {id(call) for call in serving}
     training = {at for event in m.events if isinstance(event, Backward) for at in event.calls}
+    training |= {call.site for call in judge.modules if _is_used(judge, call)}
     silent = {
         function_of(event.node, parents, ANY_FUNCTION)
         for event in m.events
