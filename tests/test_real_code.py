@@ -458,6 +458,54 @@ def main(model: nn.Module, loader, tests):
 model = nn.Linear(3, 3)
 main(model, load(), load())
 """,
+    "an optimizer that is unscaled may have more parameters than are seen": """
+def optimizer_of(model, lr):
+    groups = [], []
+    for module in model.modules():
+        for name, p in module.named_parameters(recurse=False):
+            groups[name == "bias"].append(p)
+    optimizer = torch.optim.SGD(groups[1], lr=lr)
+    optimizer.add_param_group({"params": groups[0]})
+    return optimizer
+
+def train(make, loader, criterion, weights):
+    model = make(weights)
+    for p in model.parameters():
+        p.requires_grad = True
+    optimizer = optimizer_of(model, 0.1)
+    scaler = torch.cuda.amp.GradScaler(enabled=True)
+    for x, y in loader:
+        scaler.scale(criterion(model(x), y)).backward()
+        scaler.unscale_(optimizer)
+        torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm=10.0)
+        scaler.step(optimizer)
+        scaler.update()
+        optimizer.zero_grad()
+""",
+    "all parameters train on one of several ways": """
+def chosen(model: nn.Module, which):
+    for param in model.parameters():
+        param.requires_grad = False
+    if which == "last":
+        for param in model.head.parameters():
+            param.requires_grad = True
+    elif which == "all":
+        for param in model.parameters():
+            param.requires_grad = True
+    return model
+""",
+    "a view of a parameter by which it is set up": """
+class Detect(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Conv2d(3, 6, 1)])
+        for layer in self.layers:
+            bias = layer.bias.view(3, -1)
+            bias.data[:, 1] += 0.5
+            layer.bias = nn.Parameter(bias.view(-1), requires_grad=True)
+
+Detect()(torch.ones(1, 3, 4, 4))
+""",
     "a stage that may be left out need not have parameters": """
 from typing import Optional
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from gradvet.autograd.events import FreezeUndone
 from gradvet.autograd.machine import Frame, Machine
+from gradvet.syntax.parents import Parents
 
 Calls = tuple[ast.AST, ...]
 
@@ -55,11 +56,30 @@ class FreezeNotes:
             self.thawed[leaf] = (self.work, together)
             self.calls[site] = self.machine.where()
 
-    def conclude(self) -> None:
-        """Tell of those places that leave nothing of a freeze."""
+    def conclude(self, parents: Parents) -> None:
+        """Tell of those places that leave nothing of a freeze, whichever way the program takes."""
         for (freeze, thaw), leaves in self.undone.items():
-            if freeze is not thaw and leaves >= self.of_site[freeze]:
+            if (
+                freeze is not thaw
+                and leaves >= self.of_site[freeze]
+                and not _is_a_choice(thaw, freeze, parents)
+            ):
                 self.machine.emit(FreezeUndone(thaw, self.calls[thaw], freeze))
+
+
+def _is_a_choice(thaw: ast.AST, freeze: ast.AST, parents: Parents) -> bool:
+    """Whether parameters are made to train only on one way on from where they were frozen."""
+    around = {freeze}
+    above = parents.get(freeze)
+    while above is not None:
+        around.add(above)
+        above = parents.get(above)
+    above = parents.get(thaw)
+    while above is not None and above not in around:
+        if isinstance(above, (ast.If, ast.match_case)):
+            return True
+        above = parents.get(above)
+    return False
 
 
 def _is_plain(site: ast.AST, calls: Calls) -> bool:

@@ -191,7 +191,7 @@ class Judge:
 
     def conclude_topics(self, module: Module) -> None:
         """The notes that lie in parts of their own become events."""
-        self.freezes.conclude()
+        self.freezes.conclude(module.parents)
         self.overwritten.conclude()
         self.calls.conclude(module)
         self.walks.conclude(self.escaped_nodes)

@@ -473,6 +473,9 @@ def _data(m: Machine, judge: Judge, parents: Parents) -> None:
 
 def _is_activation(m: Machine, read: DataRead) -> bool:
     """Whether a gradient flows through what was read: it was computed, or a forward met it; no buffer, nothing new."""
+    owners = [m.cells.get(at) for at in read.tensor.storage]
+    if owners and all(type(owner) is Tensor and owner.parameter == YES for owner in owners):
+        return False  # a view of a parameter, which is set up by it
     if read.tensor.is_leaf == NO or not read.forward:
         return read.tensor.is_leaf == NO
     made = [m.calls_to(at)[: len(read.calls)] for at in read.tensor.storage]
