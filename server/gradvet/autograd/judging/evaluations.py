@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from gradvet.autograd.graph import held_tensors
 from gradvet.autograd.machine import Frame, Machine
-from gradvet.autograd.memory.domain import GRAD, MAYBE
+from gradvet.autograd.memory.domain import GRAD, MAYBE, NOTHING, YES
 from gradvet.autograd.memory.values import Opaque, Unknown, Value
 from gradvet.syntax.parents import Parents
 
@@ -35,6 +35,8 @@ class Evaluated:
     calls: Calls
     evidence: ast.AST
     function: ast.FunctionDef | ast.AsyncFunctionDef
+    nodes: frozenset[int]
+    """The graph of what it gives, where what is put into eval mode is known to be a module, and no more."""
 
 
 @dataclass(slots=True)
@@ -54,8 +56,12 @@ class Evaluations:
             self.sites and self.machine.mode == GRAD and self.machine.frames[-1].node is not self.machine.main
         ):
             path = path_of(func)
-            if path is not None and node not in self.found and is_open(self.machine, value):
-                self._run(node, path)
+            if path is None or node in self.found:
+                return
+            held = held_tensors(self.machine, value)
+            assumed = [state for _, state in held if state.requires_grad == YES and state.assumes]
+            if assumed or is_open(self.machine, value):
+                self._run(node, path, NOTHING.union(*(state.nodes for state in assumed)))
 
     def _switched(self, node: ast.Call, func: ast.Attribute) -> None:
         path = path_of(func.value)
@@ -68,7 +74,7 @@ class Evaluations:
         if sure:
             self.sites[scope, path] = node
 
-    def _run(self, node: ast.Call, path: str) -> None:
+    def _run(self, node: ast.Call, path: str, nodes: frozenset[int]) -> None:
         frames = self.machine.frames
         under = self._under(len(frames) - 1, path)
         if under is None:
@@ -83,7 +89,7 @@ class Evaluations:
             return
         site = node if len(inner) == 1 else self.machine.calls[index]
         if isinstance(site, ast.Call) and site not in self.found:
-            self.found[site] = Evaluated(site, self.machine.where()[:index], evidence, function)
+            self.found[site] = Evaluated(site, self.machine.where()[:index], evidence, function, nodes)
 
     def _under(self, index: int, path: str) -> tuple[int, ast.AST] | None:
         """The frame in which something was put into eval mode, and where: here, or by a caller who handed it over."""

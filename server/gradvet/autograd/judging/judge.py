@@ -367,6 +367,12 @@ class Judge:
                 if part != ref:
                     self.eval_parts.setdefault(part.address & ~1, {})[site] = None
 
+    def forward_called(self, receiver: Value, site: ast.AST, result: Value) -> None:
+        """`model.forward(...)` was called by its name, in no forward: a call of the module, but for its hooks."""
+        inside = any(getattr(frame.node, "name", "") == "forward" for frame in self.machine.frames)
+        if type(receiver) is Ref and is_module(self.machine, receiver) and not inside:
+            self.module_called(receiver, site, result)
+
     def module_called(self, ref: Ref, site: ast.AST, result: Value) -> None:
         """A module was called; only calls from outside other modules are of interest."""
         self.freezes.used()

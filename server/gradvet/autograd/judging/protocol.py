@@ -219,9 +219,13 @@ class Protocol:
             if whole or (owns and not owns.isdisjoint(cells)):
                 touched.add(address)
                 self._change(address, lambda g: after_clear(g, number), certain=whole)
-            elif not (owns and optimizer):
+            elif not (owns and self._is_optimizer(optimizer)):
                 others.add(address)
         self.clears.append(Clear(number, frozenset(touched), frozenset(others), optimizer))
+
+    def _is_optimizer(self, address: int) -> bool:
+        """Whether what is told to clear must be an optimizer: a module can be told so as well."""
+        return type(self.machine.cells.get(address)) is Optimizer or address in self.stepped
 
     def overwritten(self, node: ast.AST, *, gone: bool) -> None:
         """The gradient of something unknown is `gone`, or is set to something else, such as zeros."""

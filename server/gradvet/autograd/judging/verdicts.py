@@ -302,10 +302,13 @@ def _perhaps_without_grad(site: ast.AST, function: ast.AST | None, parents: Pare
 
 def _evaluated_in_open_code(m: Machine, judge: Judge, parents: Parents, told: set[ast.AST | None]) -> None:
     """Emit what evaluates models that are not known, one for each function."""
+    used = {at & ~1 for at in judge.used_nodes}
     for found in judge.evaluations.found.values():
         function = found.function
         if function in told or in_unknown_context(found.site, function, parents):
             continue
+        if found.nodes and (not m.cut_short or any(at & ~1 in used for at in found.nodes)):
+            continue  # a whole run tells of such a module by its graph
         told.add(function)
         words = ast.unparse(found.site.func)
         assumed = frozenset({f"`{words}` has parameters that train", "grad mode is on where it is called"})

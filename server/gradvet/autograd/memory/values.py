@@ -504,6 +504,12 @@ def _join_pools(a: Pool, b: Pool) -> Any:
     return Pool(a.kind, _join_optional(a.value, b.value)) if a.kind == b.kind else _join_unlike(a, b)
 
 
+def _join_opaques(a: Opaque, b: Opaque) -> Opaque:
+    if len(a.inputs) != len(b.inputs):
+        return a
+    return a._replace(inputs=tuple(join(x, y) for x, y in zip(a.inputs, b.inputs, strict=True)))
+
+
 _JOINS: dict[type, Callable[[Any, Any], Any]] = {
     Gradient: join_gradients,
     Tensor: join_tensors,
@@ -514,6 +520,7 @@ _JOINS: dict[type, Callable[[Any, Any], Any]] = {
     Array: _join_arrays,
     Optimizer: _join_optimizers,
     Pool: _join_pools,
+    Opaque: _join_opaques,
 }
 _OBJECTS = (
     Tensor,

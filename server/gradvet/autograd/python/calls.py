@@ -179,11 +179,13 @@ def _call_each(m: Machine, functions: tuple[Value, ...], call: Call, *, one_of: 
         return CALL_METHOD[0](m, functions[0]._replace(receiver=receivers), call)
     mark = m.store.mark()
     ends, values, told = [], [], []
+    first = next((at for at, function in enumerate(functions) if _is_open(m, function)), 0)
     for number, function in enumerate(functions):
         if function == NONE or type(function) is Const:
             continue
         begins = len(m.events)
-        with m.numbered(call.node, number):
+        # What several unknown things give is one unknown thing: their number would double at each call.
+        with m.numbered(call.node, first if _is_open(m, function) else number):
             values.append(call_value(m, function, call))
         ends.append(m.store.take(mark))
         if not m.is_unknown(getattr(function, "receiver", function)):
@@ -207,6 +209,12 @@ def _keep_what_all_tell(m: Machine, site: ast.AST, told: list[tuple[int, int]]) 
     common = set.intersection(*kinds)
     for begins, end in reversed(told):
         m.events[begins:end] = [e for e in m.events[begins:end] if e.node is not site or type(e) in common]
+
+
+def _is_open(m: Machine, function: Value) -> bool:
+    """Whether nothing is known of what is called, or of that whose method it is."""
+    called = function.receiver if type(function) is Method else function
+    return type(called) is Ref and type(m.cells.get(called.address)) is Opaque
 
 
 _ALIKE = frozenset({"backward", "zero_grad", "step"})

@@ -12,6 +12,7 @@ from gradvet.autograd.memory.values import (
     FALSE,
     NONE,
     TRUE,
+    Bound,
     Class,
     Const,
     Coroutine,
@@ -125,6 +126,8 @@ def _call(m: Machine, node: ast.Call) -> Value:
             stars = Unknown("keyword arguments that are not known")
     value = call_value(m, function, Call(node, tuple(args), keywords, star, stars))
     if m.judge is not None:
+        if type(function) is Bound and isinstance(node.func, ast.Attribute) and node.func.attr == "forward":
+            m.judge.forward_called(function.receiver, node, value)
         m.judge.evaluations.called(node, value)
         m.judge.thrown_away.called(node, value)
     return value

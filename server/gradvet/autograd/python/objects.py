@@ -236,7 +236,7 @@ def _instance_attribute(
         return call_value(m, Bound(getter, ref), Call(node, (const(name),)))
     if info.is_module and (called or name in layers.MODULE_METHODS):
         return Method(ref, name, node)
-    if called or (info.external and not info.unknown_base and not info.is_module):
+    if called:
         return Method(ref, name, node)
     setting = layers.of_base(m, ref, name) if info.is_module else None
     return child(m, ref, name, node) if setting is None else setting
