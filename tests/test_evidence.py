@@ -303,6 +303,27 @@ def fit(model, loader, opt, criterion):
 }
 
 HABITS = {
+    "of what a step returns, what is computed from the terms of its loss keeps its graph beside what is detached": (
+        """
+class Agent:
+    def update(self, states):
+        drawn = self.network.actor(states)
+        score = drawn.log_prob(drawn.sample()).sum(-1)
+        entropy = -score.mean()
+        aim = self.alpha.detach() + 1.0
+        loss = (aim * score - self.critic(states)).mean() + self.alpha.mean()
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+        return (
+            loss.detach(),
+            entropy,  # graph-retained
+            self.alpha,  # graph-retained
+            states.detach(),
+            self.number,
+        )
+"""
+    ),
     "what gives a loss is run for nothing where the loss is detached at once": (
         """
 from transformers import Trainer

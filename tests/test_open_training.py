@@ -152,7 +152,123 @@ def predict(network, loader):
     ),
 }
 
+TOLD |= {
+    "what several networks give, of which one is used, is one thing": (
+        """
+class Model:
+    def __init__(self, kind, args):
+        self.args = args
+        if kind == "a":
+            self.model = load_a(args)
+        elif kind == "b":
+            self.model = load_b(args)
+        elif kind == "c":
+            self.model = load_c(args)
+        else:
+            self.model = load_d(args)
+
+    def fit(self, loader, optimizer, scaler):
+        model, args, total = self.model, self.args, 0.0
+        for batch in loader:
+            if args.half:
+                with torch.autocast("cuda"):
+                    loss = model(**batch)[0]
+            else:
+                loss = model(**batch)[0]
+            if args.several:
+                loss = loss.mean()
+            if args.steps > 1:
+                loss = loss / args.steps
+            if args.half:
+                scaler.scale(loss).backward()
+            else:
+                loss.backward()
+            total += loss  # graph-retained
+            optimizer.step()
+            model.zero_grad()
+        return total
+"""
+    ),
+    "an attribute of a class that extends one from elsewhere is one thing, wherever it is used": (
+        """
+from somewhere import Base
+
+class Classifier(Base):
+    def predict(self, loader):
+        self.network.eval()
+        found = []
+        for batch in loader:
+            output, _ = self.network(batch)  # eval-with-grad
+            found.append(nn.Softmax(dim=1)(output).cpu().numpy())  # numpy-on-grad
+        return found
+"""
+    ),
+    "a class inside a class is run as any other": (
+        """
+class Algorithm:
+    class Wrapped:
+        def __init__(self, optimizer: torch.optim.Optimizer):
+            self.optimizer = optimizer
+
+        def step(self, loss: Tensor) -> None:
+            self.optimizer.zero_grad()
+            self.optimizer.step()  # step-before-backward
+            loss.backward()
+"""
+    ),
+    "what alone is told to clear clears for the only optimizer": (
+        """
+class Trainer:
+    def __init__(self, model, optimizer, criterion):
+        self.model, self.optimizer, self.criterion = model, optimizer, criterion
+
+    def inner(self, xs, ys):
+        for x, y in zip(xs, ys):
+            self.model.zero_grad()
+            loss = self.criterion(self.model(x), y)
+            self.optimizer.step()  # step-before-backward
+            loss.backward()
+"""
+    ),
+    "a model that is evaluated by its forward": (
+        """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.out = nn.Linear(4, 2)
+
+    def forward(self, x):
+        return self.out(x)
+
+def score(loader, criterion):
+    net, total = Net(), 0.0
+    net.eval()
+    for x, y in loader:
+        total += criterion(net.forward(x), y).item()  # eval-with-grad
+    return total
+"""
+    ),
+}
+
 SILENT = {
+    "a model of several kinds that is told to clear, with an optimizer of known parameters": (
+        """
+class Model:
+    def __init__(self, kind, args):
+        self.model = load_a(args) if kind else load_b(args)
+
+    def fit(self, loader, scaler):
+        model = self.model
+        optimizer = torch.optim.AdamW([{"params": [p for n, p in model.named_parameters()], "lr": 0.1}])
+        model.zero_grad()
+        for batch in loader:
+            loss = model(**batch)[0]
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+            model.zero_grad()
+"""
+    ),
     "a backward that nobody sees": (
         """
 class Agent:

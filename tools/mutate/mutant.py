@@ -196,12 +196,16 @@ def _returns(home: ast.AST, node: ast.AST) -> bool:
 
 
 def steps_of(module: Module, node: ast.AST) -> frozenset[int]:
-    """The rows of a function's backward passes, optimizer steps and clearing of gradients, and of the loops around."""
+    """The rows of a function's training steps, and of the loops around them.
+
+    Unscaling and clipping are parts of a step: where backward and step have changed places, they stand on the wrong side.
+    """
     home = function_of(module, node)
     found = set(rows(node))
     for said in _said(module):
         if home in said.homes and any(
-            name in ("step", "zero_grad") or "backward" in name for name in said.attributes
+            name in ("step", "zero_grad", "unscale_") or "backward" in name or name.startswith("clip_grad")
+            for name in said.attributes | said.calls
         ):
             found |= rows(said.node)
             loop = around(module, said.node, ast.For, ast.While)

@@ -118,9 +118,9 @@ class Retained(Event):
     `holder` names what keeps it, `holder_node` the place where that was made; `freed` whether a
     backward had freed its saved tensors; `how` is grow (a container), chain (each result leads to the
     last one), average (such a chain by which a running average is kept), kept (only the last one
-    stays), number (so does one where numbers are kept elsewhere) or returned (to whoever called a step that
-    trains); `value` is the expression that is kept, `scalar` whether it has one element, `fixable`
-    whether a change of that expression alone is enough.
+    stays), number (so does one where numbers are kept elsewhere), numbers (among which it lies in a list), returned
+    (to whoever called a step that trains) or beside (so, where others are detached); `value` is the expression
+    that is kept, `scalar` whether it has one element, `fixable` whether a change of that expression alone is enough.
     """
 
     tensor: Tensor

@@ -96,7 +96,11 @@ def _mentioned(m: Machine, definitions: list[Definition]) -> frozenset[str]:
 
 
 def _definitions(statement: ast.stmt) -> list[Definition]:
-    if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+    """The functions and classes that a statement defines, and the classes inside those classes."""
+    if isinstance(statement, ast.ClassDef):
+        inner = [child for child in statement.body if isinstance(child, ast.ClassDef)]
+        return [statement, *(one for child in inner for one in _definitions(child))]
+    if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
         return [statement]
     if isinstance(statement, (ast.If, ast.Try)):
         return [d for child in statement.body for d in _definitions(child)]

@@ -26,7 +26,7 @@ def check(event: Retained) -> Iterator[Finding]:
             f"{kept} is returned with its graph, which a backward has used up, beside values that have none"
         )
     elif event.how == "beside":
-        message = f"{kept} is returned with its graph, beside others of the same terms that are detached"
+        message = f"{kept} is returned with its graph, beside others that are detached"
     elif event.how == "kept":
         message = f"`{event.holder}` keeps the graph of the last iteration alive: {kept} still carries it"
     elif event.how == "number":
@@ -34,6 +34,8 @@ def check(event: Retained) -> Iterator[Finding]:
             f"`{event.holder}` is a number elsewhere and keeps the graph of the last iteration alive: "
             f"{kept} still carries it"
         )
+    elif event.how == "numbers":
+        message = f"`{event.holder}` keeps a graph among numbers: {kept} still carries it"
     elif isinstance(event.node, ast.Call) and event.value is getattr(event.node.func, "value", None):
         message = f"`{event.holder}` keeps the graph of every iteration: `.clone()` copies {kept} and keeps its graph"
     elif value is None:
@@ -47,7 +49,7 @@ def check(event: Retained) -> Iterator[Finding]:
         if freed
         else "no backward frees it: the activations stay as well"
     )
-    if event.how in ("returned", "beside"):
+    if event.how in ("returned", "beside", "numbers"):
         fixes = tuple(_fixes(value, scalar=event.scalar)) if value is not None and event.fixable else ()
         notes = (*why("why", event.tensor), *called_from(event.calls))
         yield Finding(event.node, message, notes, fixes, Severity.INFO)

@@ -32,7 +32,7 @@ from gradvet.autograd.judging.retention import (
     Store,
     addresses,
 )
-from gradvet.autograd.judging.returned import left_beside, left_with_graph
+from gradvet.autograd.judging.returned import left_beside, left_beside_cuts, left_with_graph
 from gradvet.autograd.judging.snapshots import SnapshotNotes
 from gradvet.autograd.judging.targets import Targets
 from gradvet.autograd.judging.thrown_away import ThrownAway
@@ -273,16 +273,20 @@ class Judge:
 
     def returned(self, value: ast.expr) -> None:
         """A function returns what this expression gives."""
-        for part, state in left_with_graph(self.machine, value):
+        m = self.machine
+        kept = set()
+        for part, state in left_with_graph(m, value):
             if self.retention.freed(state.nodes) == YES:
-                self.retention.keep(state, Place(part, self.machine.where(), part), "", None, "returned")
-        for part in left_beside(value) if self.machine.mode == GRAD else ():
-            if part not in self.machine.states or self.machine.states[part].requires_grad == MAYBE:
-                origin = Origin(part, "a term of the sum that is returned beside it")
-                state = Tensor(YES, origin=origin, assumes=frozenset({"the sum requires grad"}))
-                self.retention.keep(
-                    state, Place(part, self.machine.where(), part), "", None, "beside", freed=YES
-                )
+                kept.add(part)
+                self.retention.keep(state, Place(part, m.where(), part), "", None, "returned")
+        if m.mode != GRAD:
+            return
+        for part in (*left_beside(value), *left_beside_cuts(value, m.frames[-1].node)):
+            known = m.states.get(part)
+            if part not in kept and (known is None or known.requires_grad & YES):
+                origin = Origin(part, "a term of the loss that is returned")
+                state = Tensor(YES, origin=origin, assumes=frozenset({"the loss requires grad"}))
+                self.retention.keep(state, Place(part, m.where(), part), "", None, "beside", freed=YES)
 
     def consumed(self, nodes: dict[int, Node], sure: Iterable[int]) -> None:
         """A backward visited these nodes, and some of them whatever path the program took."""

@@ -138,6 +138,7 @@ class Protocol:
     by_hand: set[int] = field(default_factory=set)
     """Leaves, and optimizers of leaves, of which the program makes the gradients itself."""
     forgotten: bool = False
+    clearing: set[str] = field(default_factory=set)
     places: dict[tuple[int, str], dict[str, ast.AST]] = field(default_factory=dict)
 
     # -- told by the machine
@@ -215,13 +216,35 @@ class Protocol:
             whole = address == optimizer or (bool(owns) and owns <= cells)
             if not whole and {address, optimizer} <= self.alternatives:
                 continue
-            whole = whole or self._is_all_of(address, cells)
+            whole = whole or self._is_all_of(address, cells) or self._is_for(address, optimizer)
             if whole or (owns and not owns.isdisjoint(cells)):
                 touched.add(address)
                 self._change(address, lambda g: after_clear(g, number), certain=whole)
             elif not (owns and self._is_optimizer(optimizer)):
                 others.add(address)
         self.clears.append(Clear(number, frozenset(touched), frozenset(others), optimizer))
+
+    def _is_for(self, optimizer: int, cleared: int) -> bool:
+        """Whether a module that is told to clear must do so for an optimizer of which the parameters are not known.
+
+        It is the only one, and nothing else in the file clears: if it did not, nothing would.
+        """
+        if self.optimizers[optimizer] or self._is_optimizer(cleared) or len(self._told_to_clear()) != 1:
+            return False
+        return [at for at in self.optimizers if self._is_optimizer(at)] == [optimizer]
+
+    def _told_to_clear(self) -> set[str]:
+        """What the file tells to clear gradients, as it is written; what may do so by another name is one of them."""
+        if not self.clearing:
+            for node in ast.walk(self.machine.main):
+                match node:
+                    case ast.Call(func=ast.Attribute(value=told, attr="zero_grad")):
+                        self.clearing.add(ast.unparse(told))
+                    case ast.Call(func=func) if _clears(func):
+                        self.clearing.add(ast.unparse(func))
+                    case ast.Attribute(attr="grad", ctx=ast.Store()):
+                        self.clearing.add(ast.unparse(node))
+        return self.clearing
 
     def _is_optimizer(self, address: int) -> bool:
         """Whether what is told to clear must be an optimizer: a module can be told so as well."""

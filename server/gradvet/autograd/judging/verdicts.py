@@ -16,6 +16,7 @@ from gradvet.autograd.judging.frozen import reference_models
 from gradvet.autograd.judging.function_forms import function_forms
 from gradvet.autograd.judging.intents import intents
 from gradvet.autograd.judging.judge import DataRead, Edit, Judge, ModuleCall
+from gradvet.autograd.judging.number_lists import tensors_among_numbers
 from gradvet.autograd.judging.open_data import asks_what, open_data
 from gradvet.autograd.judging.retention import Kept, holder_words
 from gradvet.autograd.judging.unused_terms import unused_terms
@@ -37,6 +38,7 @@ def conclude(m: Machine, judge: Judge, module: Module) -> None:
         judge.thrown_away.conclude(module.parents)
     unrecorded_forwards(m, module.parents)
     unused_terms(m, module)
+    _among_numbers(m, module)
     reads = {read.node for read in judge.data.values()}
     for event in open_data(module, lambda node: node in reads or node in m.states):
         m.emit(event)
@@ -59,6 +61,20 @@ def _conclude(m: Machine, judge: Judge, module: Module) -> None:
     _aliases(m, judge, parents)
     if not m.cut_short:
         cut_paths(m, judge, parents)
+
+
+def _among_numbers(m: Machine, module: Module) -> None:
+    """Emit the terms of losses that are kept where all else is a number."""
+    for call, function, term in tensors_among_numbers(module.tree):
+        value = call.args[0]
+        known = m.states.get(value)
+        sure = known is not None and known.requires_grad == NO
+        if sure or is_decorated(function) or in_unknown_context(call, function, module.parents):
+            continue
+        assumed = frozenset({f"`{term.id}`, a term of the loss, requires grad"})
+        state = Tensor(YES, origin=Origin(value, f"made from `{term.id}`"), assumes=assumed)
+        holder = ast.unparse(call.func.value) if isinstance(call.func, ast.Attribute) else ""
+        m.emit(Retained(call, (), state, holder, None, YES, "numbers", value, scalar=True, fixable=True))
 
 
 def _both_ages(nodes: frozenset[int]) -> frozenset[int]:

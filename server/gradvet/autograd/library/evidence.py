@@ -234,13 +234,13 @@ def _terms_of_unknown(m: Machine, content: Opaque) -> tuple[list[Value], bool]:
         case ast.BinOp(op=ast.Add() | ast.Sub()) | ast.AugAssign(op=ast.Add() | ast.Sub()):
             return _addends(m, parts), True
         case ast.UnaryOp():
-            return parts, True
+            return _addends(m, parts), True
         case ast.BinOp(op=ast.Mult() | ast.Div()) | ast.AugAssign(op=ast.Mult() | ast.Div()):
             return _weighted(m, parts), True
         case ast.Call(func=ast.Attribute(attr="scale"), args=[_]):  # of a gradient scaler
             return parts[-1:], True
         case ast.Call(func=ast.Attribute(attr=name)) if name in _SAME or name in _REDUCED:
-            return parts[:1], name in _SAME
+            return _addends(m, parts[:1]), name in _SAME
     return [], False
 
 
