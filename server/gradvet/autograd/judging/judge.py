@@ -42,7 +42,7 @@ from gradvet.autograd.library.evidence import remember
 from gradvet.autograd.library.layers import is_module, members
 from gradvet.autograd.library.storages import savers
 from gradvet.autograd.machine import Loop, Machine
-from gradvet.autograd.memory.domain import GRAD, MAYBE, YES, Node, Origin, Tensor
+from gradvet.autograd.memory.domain import GRAD, YES, Node, Origin, Tensor
 from gradvet.autograd.memory.values import (
     TRUE,
     Dict,
