@@ -303,6 +303,37 @@ def fit(model, loader, opt, criterion):
 }
 
 HABITS = {
+    "what a network gives ends in detach() in a later statement, and its state only goes back into it": (
+        """
+class Writer(nn.Module):
+    def __init__(self, vocabulary):
+        super().__init__()
+        self.rnn, self.out = nn.LSTM(4, 4), nn.Linear(4, vocabulary)
+
+    def forward(self, x, hidden):
+        y, hidden = self.rnn(x, hidden)
+        return self.out(y), y, hidden
+
+    def write(self, x, hidden, length):
+        written = []
+        for _ in range(length):
+            prediction, _, hidden = self.forward(x, hidden)  # frozen-model-with-grad
+            prediction = prediction.squeeze().detach()
+            written.append(prediction.argmax(-1))
+        return written
+
+    def write_and_remember(self, x, hidden, length):
+        for _ in range(length):
+            prediction, _, hidden = self.forward(x, hidden)
+            prediction = prediction.squeeze().detach()
+        return prediction, hidden
+
+    def learn(self, x, hidden, y):
+        prediction, _, hidden = self.forward(x, hidden)
+        self.criterion(prediction, y).backward()
+        return prediction.detach()
+"""
+    ),
     "of what a step returns, what is computed from the terms of its loss keeps its graph beside what is detached": (
         """
 class Agent:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from gradvet.autograd.events_flow import ReferenceWithGrad
 from gradvet.autograd.graph import held_tensors
 from gradvet.autograd.judging.above import ANY_FUNCTION, function_of
+from gradvet.autograd.judging.ends import ends_in_cuts
 from gradvet.autograd.judging.evaluations import Calls, in_unknown_context, is_decorated, is_open, path_of
 from gradvet.autograd.knowledge.frameworks import convention_of
 from gradvet.autograd.machine import Machine
@@ -54,7 +55,11 @@ class ThrownAway:
             return
         if "detach" not in m.frames[-1].info.attributes and "detach_" not in m.frames[-1].info.attributes:
             return
-        if is_open(m, value) or any(s.requires_grad & YES and s.assumes for _, s in held_tensors(m, value)):
+        own = isinstance(node.func, ast.Attribute) and path_of(node.func) == "self"
+        held = held_tensors(m, value)
+        if is_open(m, value) or any(
+            state.requires_grad & YES and (own or state.assumes) for _, state in held
+        ):
             self.runs[node] = Run(node, m.where(), None)
 
     def conclude(self, parents: Parents) -> None:
@@ -63,7 +68,7 @@ class ThrownAway:
             function = function_of(run.site, parents, ANY_FUNCTION)
             if function is None or is_decorated(function) or in_unknown_context(run.site, function, parents):
                 continue
-            cut = _cut_of(run.site, parents)
+            cut = _cut_of(run.site, parents) or ends_in_cuts(run.site, function, parents)
             if cut is None:
                 continue
             evidence = self._network(run.site, function, parents)
@@ -86,6 +91,8 @@ class ThrownAway:
             part = ".".join(path.split(".")[:end])
             if part in shown:
                 return shown[part]
+        if path == "self" and isinstance(owner, ast.ClassDef):
+            return self._own(owner, "forward")
         if path.count(".") == 1 and path.startswith("self.") and isinstance(owner, ast.ClassDef):
             return self._own(owner, path.removeprefix("self."))
         return None
