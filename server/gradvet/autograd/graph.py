@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from gradvet.autograd.events import Backward, Cut
 from gradvet.autograd.knowledge.lookup import load
 from gradvet.autograd.machine import Machine
-from gradvet.autograd.memory.domain import MAYBE, NO, NO_FN, NOTHING, YES, Node, Origin, Tensor
+from gradvet.autograd.memory.domain import INFERENCE, MAYBE, NO, NO_FN, NOTHING, YES, Node, Origin, Tensor
 from gradvet.autograd.memory.values import (
     FALSE,
     NONE,
@@ -565,7 +565,7 @@ def backward(
     certain_keep = retain is None or type(retain) is Const
     inputs = None if inputs == NONE else inputs
     numbers, behind = m.nearest_cut(added_numbers(m, root)), unknown_behind(m, root)
-    before = m.tensor(root)
+    before, inference = m.tensor(root), gradients_made(m, handed=_is_handed_gradients(site, how))
     constant = before.dead if before is not None and is_of_data(m, root) else NOTHING
     for atom in m.alternatives(root):
         for learn in LEARN:
@@ -595,7 +595,7 @@ def backward(
                 asks = gradient_asks(m, whole, Ref(end)) if creates == comes == YES else MAYBE
                 _gradient_with_graph(m, site, state, end, asks)
             else:
-                _gradient(m, site, end, certain=surely and comes == YES)
+                _gradient(m, site, end, certain=surely and comes == YES, inference=inference)
         passed_by(m, site, state.leaves, creates, start, accumulated=True)
         if m.judge is not None:
             if creates == YES and state.leaves:
@@ -680,7 +680,22 @@ def _asks_now(m: Machine, leaf: int) -> int:
     return state.requires_grad if type(state) is Tensor else MAYBE
 
 
-def _gradient(m: Machine, site: ast.AST, leaf: int, *, certain: bool) -> None:
+def gradients_made(m: Machine, *, handed: bool) -> int:
+    """Whether the gradients of a backward are inference tensors; those that it was `handed` may be given back."""
+    made = YES if m.mode == INFERENCE else MAYBE if m.mode & INFERENCE else NO
+    m.gradients_made = made | NO if handed else made
+    return m.gradients_made
+
+
+def _is_handed_gradients(site: ast.AST, how: str) -> bool:
+    """Whether a call of backward is given gradients to start from, beside the root or as a method of it."""
+    if not isinstance(site, ast.Call):
+        return False
+    words = {keyword.arg for keyword in site.keywords}
+    return len(site.args) > (how != "backward()") or not words.isdisjoint({"gradient", "grad_tensors", None})
+
+
+def _gradient(m: Machine, site: ast.AST, leaf: int, *, certain: bool, inference: int) -> None:
     """What a backward reaches has a gradient from now on: a tensor without a graph."""
     key = (leaf, "grad")
     before = m.cells.get(key, NONE)
@@ -689,9 +704,10 @@ def _gradient(m: Machine, site: ast.AST, leaf: int, *, certain: bool) -> None:
     if surely and len(there) == len(atoms(before)):
         return
     ref = m.place_part(leaf, "gradient", Tensor(view=MAYBE, origin=Origin(site, ".grad")))
-    places = frozenset({ref.address}) | m.given_back
-    if not places <= m.cells[ref.address].storage:
-        m.store.set(ref.address, m.cells[ref.address]._replace(storage=places))
+    places, state = frozenset({ref.address}) | m.given_back, m.cells[ref.address]
+    inference |= state.inference if there or leaf & 1 else 0
+    if not places <= state.storage or inference != state.inference:
+        m.store.set(ref.address, state._replace(storage=places, inference=inference))
     m.grads.add(ref.address)
     m.store.set(key, m.store.union((*(there if surely else atoms(before)), ref)))
 

@@ -12,7 +12,7 @@ from functools import cached_property, reduce
 from typing import Any, NamedTuple
 
 from gradvet.autograd.events import Event
-from gradvet.autograd.memory.domain import GRAD, Origin, Tensor, join_tensors
+from gradvet.autograd.memory.domain import GRAD, NO, Origin, Tensor, join_tensors
 from gradvet.autograd.memory.rename import rename, rename_key
 from gradvet.autograd.memory.scopes import Scope, ScopeInfo, scope_info
 from gradvet.autograd.memory.store import Delta, Seen, Store
@@ -263,7 +263,8 @@ class Machine:
             set()
         )  # the nodes, by even address, that may give a zero whatever comes to them
         self.transformed = 0  # how many transforms of functions are around
-        self.checkpoints: list[Any] = []  # what they run once more in backward
+        self.gradients_made = NO  # whether the gradients of the backward under way are inference tensors
+        self.again: list[Any] = []  # what runs, or runs once more, when a backward comes by
         self.wrapped = 0  # how many transforms are around that make tensors of their own
         self.batched = 0  # how many vmaps are around: what they hand in tells of no view
         self.autocasts: list[ast.expr] = []  # those that were entered and not left
@@ -632,16 +633,14 @@ class Machine:
     @contextmanager
     def replayed(self) -> Iterator[None]:
         """Run something once more to see what it comes by now, and leave memory as it was."""
-        mark, checkpoints = self.store.mark(), self.checkpoints
-        before = self.judge, self.raised
-        self.judge, self.checkpoints = None, []
+        mark, before = self.store.mark(), (self.judge, self.raised, self.again)
+        self.judge, self.again = None, []
         self.meant_to_raise += 1
         try:
             yield
         finally:
             self.meant_to_raise -= 1
-            self.judge, self.raised = before
-            self.checkpoints = checkpoints
+            self.judge, self.raised, self.again = before
             self.store.undo(mark)
 
     @contextmanager

@@ -1,30 +1,13 @@
 """Checkpoints: functions that run once more when a backward comes to what they gave."""
 
-import ast
-from collections.abc import Iterable
-from typing import NamedTuple
-
-from gradvet.autograd.graph import AFTER_BACKWARD, held_tensors
+from gradvet.autograd.graph import held_tensors
+from gradvet.autograd.library.again import runs_again
 from gradvet.autograd.library.externals import handles
 from gradvet.autograd.machine import MODE, Machine
 from gradvet.autograd.memory.domain import GRAD, MAYBE, NO, NO_FN, NO_GRAD, NOTHING, YES, Tensor
 from gradvet.autograd.memory.values import NONE, Bound, Const, Function, Opaque, Value, atoms
 from gradvet.autograd.python.calls import Call, call_value
 from gradvet.autograd.python.names import read_from_outside
-
-
-class Kept(NamedTuple):
-    """What a checkpoint keeps of a call: what is run once more, and what that read when it first ran.
-
-    A reentrant one `cuts_off` the tensors that it is given: the second run has leaves in their place.
-    """
-
-    function: Value
-    call: Call
-    nodes: frozenset[int]
-    mode: int
-    read: tuple[object, ...]
-    cuts_off: bool
 
 
 @handles("torch.utils.checkpoint.checkpoint")
@@ -80,10 +63,22 @@ def _checkpoint(m: Machine, name: str, call: Call) -> Value:
 
 
 def _keep(m: Machine, function: Value, call: Call, value: Value, *, cuts_off: bool) -> None:
-    made = frozenset(at & ~1 for _, state in held_tensors(m, value) for at in state.nodes)
-    if made:
-        read = _read(m, function, call)
-        m.checkpoints.append(Kept(function, call, made, m.mode, read, cuts_off))
+    """A function runs once more, and comes by what was changed since.
+
+    Where nothing was, and it has the same tensors, the first run has shown all there is to see. A reentrant
+    checkpoint `cuts_off` what it is given: the second run has leaves in the place of tensors.
+    """
+    read, mode = _read(m, function, call), m.mode
+
+    def again() -> None:
+        if not cuts_off and _read(m, function, call) == read:
+            return
+        with m.replayed():
+            m.store.set(MODE, mode)
+            args = (_cut_off(m, arg, call, at) if cuts_off else arg for at, arg in enumerate(call.args))
+            call_value(m, function, call._replace(args=tuple(args)))
+
+    runs_again(m, value, again)
 
 
 def _read(m: Machine, function: Value, call: Call) -> tuple[object, ...]:
@@ -92,29 +87,6 @@ def _read(m: Machine, function: Value, call: Call) -> tuple[object, ...]:
     outside = [value for one in inner if type(one) is Function for value in read_from_outside(m, one)]
     states = (state for value in (*call.all_values(), *outside) for _, state in held_tensors(m, value))
     return tuple((t.requires_grad, t.is_leaf, t.grad_fn, t.view, t.inference) for t in states)
-
-
-def _run_again(
-    m: Machine, site: ast.AST, visited: Iterable[int], creates: int, root: Tensor | None, *, accumulated: bool
-) -> None:
-    """In backward a function runs once more, and comes by what was changed since.
-
-    Where nothing was, and it has the same tensors, the first run has shown all there is to see.
-    """
-    if accumulated or not m.checkpoints:
-        return
-    nodes = {at & ~1 for at in visited}
-    for kept in m.checkpoints[-_MOST_KEPT:]:
-        if not kept.nodes & nodes:
-            continue
-        if kept.cuts_off or _read(m, kept.function, kept.call) != kept.read:
-            with m.replayed():
-                m.store.set(MODE, kept.mode)
-                args = [
-                    _cut_off(m, arg, kept.call, at) if kept.cuts_off else arg
-                    for at, arg in enumerate(kept.call.args)
-                ]
-                call_value(m, kept.function, kept.call._replace(args=tuple(args)))
 
 
 def _cut_off(m: Machine, value: Value, call: Call, at: int) -> Value:
@@ -130,7 +102,3 @@ def _cut_off(m: Machine, value: Value, call: Call, at: int) -> Value:
     own = frozenset({made.address}) if state.requires_grad & YES else NOTHING
     m.update(made, lambda t: t._replace(leaves=own) if type(t) is Tensor else t)
     return made
-
-
-_MOST_KEPT = 16
-AFTER_BACKWARD.append(_run_again)

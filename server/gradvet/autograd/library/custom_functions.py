@@ -3,7 +3,8 @@
 import ast
 
 from gradvet.autograd.graph import add_node, held_tensors
-from gradvet.autograd.library.inputs import in_mode, operands_of
+from gradvet.autograd.library.again import runs_again
+from gradvet.autograd.library.inputs import in_mode, made_in, operands_of
 from gradvet.autograd.machine import MODE, Machine
 from gradvet.autograd.memory.domain import (
     ANY_FN,
@@ -83,6 +84,13 @@ def apply(m: Machine, function: Class, call: Call) -> Value:
     made = _outputs(m, site, info.name, result, inputs, kept, keeps, marked)
     if backward is not None:
         _visit_backward(m, function, backward, ctx, made, site)
+
+        def in_inference_mode() -> None:
+            if m.mode & INFERENCE:
+                with m.replayed():
+                    _visit_backward(m, function, backward, ctx, made, site, passing=True)
+
+        runs_again(m, made, in_inference_mode)
     return made
 
 
@@ -196,9 +204,20 @@ def _is_marked(value: Value, marked: Value | None) -> bool:
 
 
 def _visit_backward(
-    m: Machine, function: Class, backward: Value, ctx: Ref, made: Value, site: ast.AST
+    m: Machine,
+    function: Class,
+    backward: Value,
+    ctx: Ref,
+    made: Value,
+    site: ast.AST,
+    *,
+    passing: bool = False,
 ) -> None:
-    """Run `backward` as a later backward pass will: it records only when that pass creates a graph."""
+    """Run `backward` as a later backward pass will: it records only when that pass creates a graph.
+
+    In such a pass, inference mode is on if it is there.
+    """
+    before, inference = m.mode, made_in(m) if passing else NO
     count = len(made.items) if type(made) is Tuple else 1
     gradients = []
     addresses = [m.address(site, f"grad output {at} of {function.address}") for at in range(count)]
@@ -213,13 +232,15 @@ def _visit_backward(
                 grad_fn=frozenset({"*", None}) if m.creates_graphs else NO_FN,
                 storage=frozenset(addresses),  # several may be one and the same
                 view=MAYBE,
+                inference=inference,
                 origin=Origin(site, "the gradient of an output"),
             ),
         )
         maybe = (ctx.address, UNMATERIALIZED) in m.cells
         gradients.append(join(Ref(address), NONE) if maybe else Ref(address))
-    before = m.mode
-    m.store.set(MODE, NO_GRAD | (GRAD if m.creates_graphs else 0))
+    recording = NO_GRAD | (GRAD if m.creates_graphs else 0)
+    inferring = before & INFERENCE if passing else 0
+    m.store.set(MODE, INFERENCE if passing and before == INFERENCE else recording | inferring)
     with m.numbered(site, 62):
         given = call_value(m, backward, Call(site, (ctx, *gradients)))
     m.given_back |= NOTHING.union(*(state.storage for _, state in held_tensors(m, given)))

@@ -9,7 +9,19 @@ from gradvet.autograd.library.inputs import in_mode
 from gradvet.autograd.library.kept import Inputs, Operand
 from gradvet.autograd.library.results import computed, tensor_like
 from gradvet.autograd.machine import MODE, Machine
-from gradvet.autograd.memory.domain import ANY_FN, FLOAT, GRAD, MAYBE, NO, NO_FN, NO_GRAD, YES, Origin, Tensor
+from gradvet.autograd.memory.domain import (
+    ANY_FN,
+    FLOAT,
+    GRAD,
+    INFERENCE,
+    MAYBE,
+    NO,
+    NO_FN,
+    NO_GRAD,
+    YES,
+    Origin,
+    Tensor,
+)
 from gradvet.autograd.memory.values import (
     FALSE,
     NONE,
@@ -241,7 +253,7 @@ def fire(
         return
     m.hooks.firing = True
     before, raised = m.mode, m.raised
-    m.store.set(MODE, {YES: GRAD, NO: NO_GRAD}.get(creates, GRAD | NO_GRAD))
+    m.store.set(MODE, _in_backward(before, creates))
     sure = frozenset[int]() if root is None else surely_visited(m, root, reachable(m, root.nodes))
     number = 0
     for address in visited:
@@ -266,10 +278,17 @@ def fire(
     m.raised, m.hooks.firing = raised, False
 
 
+def _in_backward(mode: int, creates: int) -> int:
+    """The grad mode in a backward: it records if it creates a graph, and inference mode stays on."""
+    recording = {YES: GRAD, NO: NO_GRAD}.get(creates, GRAD | NO_GRAD)
+    return mode if mode == INFERENCE else recording | (mode & INFERENCE)
+
+
 def _retained(m: Machine, site: ast.AST, address: int, *, surely: bool) -> None:
     """After `retain_grad()` a tensor that is no leaf has a gradient too."""
     made = m.place_part(address, "gradient", Tensor(view=MAYBE, origin=Origin(site, ".grad")))
-    m.update(made, lambda t: t._replace(storage=frozenset({made.address})) if type(t) is Tensor else t)
+    own, inference = frozenset({made.address}), m.gradients_made
+    m.update(made, lambda t: t._replace(storage=own, inference=inference) if type(t) is Tensor else t)
     known = m.cells.get((address, "grad"), NONE)
     m.store.set((address, "grad"), made if surely else join(known, made))
     m.grads.add(made.address)
@@ -297,7 +316,7 @@ def _call(m: Machine, site: ast.AST, address: int, name: str, entry: tuple[Value
 
 
 def _gradient(m: Machine, site: ast.AST, tag: str, creates: int) -> Ref:
-    made = tensor_like(m, site, tag, view=MAYBE)
+    made = tensor_like(m, site, tag, view=MAYBE, inference=m.gradients_made)
     m.given_back |= {made.address}
     if m.judge is not None:
         m.judge.walks.given[made.address & ~1] = "hook"

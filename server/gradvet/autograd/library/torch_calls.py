@@ -11,6 +11,7 @@ from gradvet.autograd.graph import (
     backward_event,
     free,
     gradient_asks,
+    gradients_made,
     held_tensors,
     leads_to,
     passed_by,
@@ -178,7 +179,10 @@ def _autograd_grad(m: Machine, name: str, call: Call) -> Value:
     retain, create = call.argument(3, "retain_graph"), call.argument(4, "create_graph")
     unused, zeros = call.argument(6, "allow_unused"), call.argument(8, "materialize_grads")
     makes = _is_true(create)
-    keeps = makes or _is_true(retain)
+    keeps, inference = (
+        makes or _is_true(retain),
+        gradients_made(m, handed=call.argument(2, "grad_outputs") not in (None, NONE)),
+    )
     leaves, nodes, cuts, assumes = NOTHING, NOTHING, NOTHING, frozenset[str]()
     states = [state for _, state in held_tensors(m, outputs)]
     wanted = [state for _, state in held_tensors(m, inputs)]
@@ -241,6 +245,7 @@ def _autograd_grad(m: Machine, name: str, call: Call) -> Value:
                 view=MAYBE,
                 origin=Origin(call.node, "autograd.grad()", tuple(s.origin for s in states[:2] if s.origin)),
                 assumes=assumes,
+                inference=inference,
             ),
         )
         given: Value = Ref(address)
