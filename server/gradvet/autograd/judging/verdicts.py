@@ -261,7 +261,7 @@ def _unused(m: Machine, judge: Judge, parents: Parents) -> set[int]:
     serving = [c for c in judge.modules if _is_used(judge, c) and not _only_measured(m, judge, c, parents)]
     used, needed = {call.function for call in serving}, {id(call) for call in serving}
     training = {at for event in m.events if isinstance(event, Backward) for at in event.calls}
-    training |= {call.site for call in judge.modules if _is_used(judge, call)}
+    training |= {call.site for call in serving}
     silent = {
         function_of(event.node, parents, ANY_FUNCTION)
         for event in m.events
