@@ -124,7 +124,7 @@ def _number(node: ast.expr) -> int:
 def _widest(m: Machine, node: Node, known: Known, depth: int) -> tuple[str, ast.AST | None]:
     """What an elementwise op gives: as much as the widest of its inputs."""
     found = [_of_node(m, above, known, depth + 1) for above in node.inputs]
-    found += [_of_leaf(m, leaf) for leaf in node.leaves]
+    found += [_of_leaf(m, leaf) for leaf in node.sure_leaves]
     for wanted in (SURELY_MANY, MANY):
         for count, made in found:
             if count == wanted:

@@ -78,6 +78,9 @@ _DRAWINGS: dict[str, Value] = {
 }
 """What matplotlib's calls give to draw on: several axes are as good as one."""
 
+_GIVES_ARRAY = ("fit_", "transform", "inverse_", "predict", "decision_", "score_samples", "kneighbors")
+"""How the methods of an estimator begin that give arrays."""
+
 _NUMPY_SCALARS = {
     f"numpy.{n}" for n in ("float64", "float32", "float16", "int64", "int32", "int8", "uint8", "bool_")
 }
@@ -295,6 +298,13 @@ def _numpy(m: Machine, name: str, call: Call) -> Value:
         return made
     if name.startswith("sklearn.metrics."):
         return Number("float", cuts)
+    if name.startswith("sklearn."):
+        owner, _, method = name.rpartition(".")
+        estimator = owner.rpartition(".")[2][:1].isupper()
+        if method[:1].isupper() or (estimator and method in ("fit", "partial_fit", "set_params")):
+            return External(name if method[:1].isupper() else owner)  # an estimator, whose methods take arrays
+        if estimator and method.startswith(_GIVES_ARRAY):
+            return arrays.fresh(m, call.node, cuts)
     if name.startswith("matplotlib.") and short in _DRAWINGS:
         return _DRAWINGS[short]
     return m.unknown(call.node, f"the result of `{short}`", (), "call")
