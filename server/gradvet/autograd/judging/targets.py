@@ -126,7 +126,15 @@ class Targets:
         if (sums[0] is None) != (sums[1] is None):
             target, other = (a, b) if sums[0] is not None else (b, a)
             if self._is_value(other):
-                yield self._speak("bootstrap", made, target, sums[0] or sums[1])
+                source = sums[0] or sums[1]
+                ends = [set(self.flow.walk(part.nodes, SHAPE | LINEAR).ends) for part in (target, other)]
+                if source is not None and not ends[0].isdisjoint(ends[1]):
+                    # One call gives the prediction as well: only the sum can do without its graph.
+                    operand = self.flow.expression(made, target)
+                    where, calls = source.site, source.calls
+                    yield Found("bootstrap", where, calls, operand, made.site, None, target.leaves)
+                else:
+                    yield self._speak("bootstrap", made, target, source)
         elif a.leaves.isdisjoint(b.leaves):
             for part, other in ((a, b), (b, a)):
                 if self._is_called_teacher(made, part) and not self._is_called_teacher(made, other):

@@ -127,7 +127,11 @@ def _retained(m: Machine, judge: Judge, parents: Parents, unused: set[int]) -> N
             holder = holder_words(site)[0]
         elif kept.average is not None:
             statement = statement_of(site, parents)
-            holder = holder_of(statement_of(kept.average.node.node, parents))
+            made = kept.average.node.node
+            named = (
+                holder_of(statement_of(at, parents)) for at in (made, *reversed(m.calls_of.get(made, ())))
+            )
+            holder = next((words for words in named if words), "it")
             value = value or entering(m, statement, kept.average)
             site = statement if value is None or kept.place.value is None else site
         elif kept.how == "chain" and value is None:

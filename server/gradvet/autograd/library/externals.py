@@ -302,7 +302,9 @@ def _numpy(m: Machine, name: str, call: Call) -> Value:
         owner, _, method = name.rpartition(".")
         estimator = owner.rpartition(".")[2][:1].isupper()
         if method[:1].isupper() or (estimator and method in ("fit", "partial_fit", "set_params")):
-            return External(name if method[:1].isupper() else owner)  # an estimator, whose methods take arrays
+            return External(
+                name if method[:1].isupper() else owner
+            )  # an estimator, whose methods take arrays
         if estimator and method.startswith(_GIVES_ARRAY):
             return arrays.fresh(m, call.node, cuts)
     if name.startswith("matplotlib.") and short in _DRAWINGS:
