@@ -464,12 +464,12 @@ def is_of_data(m: Machine, value: Value, depth: int = 0) -> bool:
     return (
         depth <= MOST_TERMS
         and address in state.nodes
-        and all(_is_made_of_data(m, part) for part in (unknown.items if type(unknown) is Tuple else ()))
+        and all(is_made_of_data(m, part) for part in (unknown.items if type(unknown) is Tuple else ()))
         and all(is_of_data(m, Ref(at), depth + 1) for at in node.inputs)
     )
 
 
-def _is_made_of_data(m: Machine, value: Value, depth: int = 0) -> bool:
+def is_made_of_data(m: Machine, value: Value, depth: int = 0) -> bool:
     """Whether something unknown was given, or is what a method of a tensor makes of what was given: `target.sum()`."""
     if is_data(m, value):
         return True
@@ -478,7 +478,7 @@ def _is_made_of_data(m: Machine, value: Value, depth: int = 0) -> bool:
         return False
     match content.origin.node:
         case ast.Call(func=ast.Attribute(attr=name)) if load().method(name) is not None:
-            return all(_is_made_of_data(m, part, depth + 1) for part in content.inputs if type(part) is Ref)
+            return all(is_made_of_data(m, part, depth + 1) for part in content.inputs if type(part) is Ref)
     return False
 
 

@@ -23,6 +23,8 @@ class Average(NamedTuple):
     address: int
     new: dict[int, Node]
     freed: int
+    of_leaves: bool
+    """Whether leaves alone are averaged, which are no weights: whoever keeps that wants values and no gradient."""
 
 
 def running_average(m: Machine, born: set[int], start: int) -> Average | None:
@@ -38,7 +40,7 @@ def running_average(m: Machine, born: set[int], start: int) -> Average | None:
     ):
         return None
     new: dict[int, Node] = {}
-    came_back = weighted = of_leaves = False
+    came_back = weighted = of_leaves = scaled = False
     stack = [(start, node.name in WEIGHTS)]
     seen: set[tuple[int, bool]] = set()
     while stack:
@@ -54,6 +56,7 @@ def running_average(m: Machine, born: set[int], start: int) -> Average | None:
         elif at in born and (inner.name in LINEAR | WRITTEN or _is_part_of(m, inner, old)):
             lessened = weight or inner.name in WEIGHTS or inner.name in DIFFERENCES
             of_leaves |= bool(inner.leaves)
+            scaled |= bool(inner.leaves and inner.inputs) and inner.name in WEIGHTS  # a leaf is the weight
             stack += [(below, lessened) for below in inner.inputs]
         elif at in born:
             new[at] = inner
@@ -62,7 +65,8 @@ def running_average(m: Machine, born: set[int], start: int) -> Average | None:
     behind = reachable(m, frozenset(new))
     if old in behind:
         return None  # what is new depends on the average itself: state, and no average
-    return Average(node, start, new, _freed([n for at, n in behind.items() if at in born]) if new else YES)
+    freed = _freed([n for at, n in behind.items() if at in born]) if new else YES
+    return Average(node, start, new, freed, not new and not scaled)
 
 
 def _is_part_of(m: Machine, node: Node, old: int) -> bool:

@@ -8,11 +8,7 @@ from gradvet.autograd.judging.averages import Average, entering, running_average
 from gradvet.autograd.judging.retention import Place, Retention, addresses, holder_words
 from gradvet.autograd.machine import Loop, Machine
 from gradvet.autograd.memory.domain import MAYBE, NO, YES, Node, Tensor
-from gradvet.autograd.memory.values import (
-    Ref,
-    Sequence,
-    Value,
-)
+from gradvet.autograd.memory.values import Dict, Ref, Sequence, Value
 
 ADDING = frozenset({"+", "-", "+=", "-=", "add()", "add_()"})
 """Ops by which a total is kept. State that a module carries from step to step is no total."""
@@ -39,7 +35,10 @@ class Chains:
             if value is None or (type(key) is tuple and str(key[1]).startswith("#")):
                 continue
             if type(key) is int:
-                states = [value] if type(value) is Tensor and key not in loop.allocs else []
+                older = key not in loop.allocs
+                states = [value] if older and type(value) is Tensor else []
+                if older and type(value) in (Dict, Sequence):
+                    self._averaged_weights(loop, Ref(key))
             elif type(key) is tuple and key[0] not in loop.allocs:
                 held = held_tensors(m, value) if type(value) is not int else []
                 states = [state for _, state in held]
@@ -50,6 +49,15 @@ class Chains:
                 if state.requires_grad == YES and state.nodes and not state.nodes <= seen:
                     seen |= state.nodes
                     self._chain(loop, whole, state)
+
+    def _averaged_weights(self, loop: Loop, holder: Ref) -> None:
+        """Averages of parameters in a container from before: of what else lies there one item may follow from another."""
+        m = self.machine
+        made = {at for _, state in held_tensors(m, holder) for at in state.nodes if not at & 1}
+        for at in sorted(made & loop.allocs):
+            average, state = running_average(m, loop.allocs, at), m.cells.get(at)
+            if average is not None and average.of_leaves and type(state) is Tensor:
+                self._average(loop, state, average)
 
     def _rebuilt(self, loop: Loop, value: Value, held: list[tuple[Ref, Tensor]]) -> None:
         """A tuple or list that is made anew from the old one and one more: it grows as well."""
@@ -118,7 +126,7 @@ class Chains:
     def _average(self, loop: Loop, state: Tensor, average: Average) -> None:
         """A running average whose graph goes back to the first iteration."""
         m = self.machine
-        if not loop.trains and not self._evaluates(loop):
+        if not loop.trains and not average.of_leaves and not self._evaluates(loop):
             return
         made = average.node.node
         calls = m.calls_of.get(made, ())

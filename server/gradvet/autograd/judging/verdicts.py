@@ -142,7 +142,8 @@ def _retained(m: Machine, judge: Judge, parents: Parents, unused: set[int]) -> N
         elif kept.how == "chain" and not holder.strip():
             holder = holder_words(statement_of(site, parents))[0] or "it"
         state = m.states.get(value) if value is not None else None
-        if kept.how in ("chain", "average") and not kept.trains and not _is_scalar(state):
+        averaged = kept.average is not None and kept.average.of_leaves
+        if kept.how in ("chain", "average") and not (kept.trains or averaged or _is_scalar(state)):
             continue  # what an inference loop builds up step by step is its result, not a total
         fixable = state is not None and state.requires_grad & YES == YES
         told.add(site)

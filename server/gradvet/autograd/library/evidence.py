@@ -13,7 +13,7 @@ from gradvet.autograd.graph import (
     UNKNOWN,
     add_node,
     held_tensors,
-    is_data,
+    is_made_of_data,
     node_key,
     unknown_key,
 )
@@ -210,7 +210,7 @@ def _need_not(m: Machine, ref: Ref, part: Value) -> bool:
     own = {at for one in given for at in getattr(m.cells.get(one.address), "nodes", ())} | {
         one.address for one in given
     }
-    return is_data(m, part) or any(
+    return is_made_of_data(m, part) or any(
         other.leaves and not (other.leaves | other.nodes) & own for other in made.parts
     )
 

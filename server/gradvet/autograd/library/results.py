@@ -5,6 +5,7 @@ import ast
 from gradvet.autograd.graph import (
     add_node,
     is_data,
+    is_made_of_data,
     is_of_data,
     is_weight,
     unknown_behind,
@@ -164,7 +165,7 @@ def dead_terms(m: Machine, words: str, inputs: Inputs) -> frozenset[int]:
     if (
         (inputs.unknown or asking)
         and all(o.state.requires_grad == MAYBE and o.state.dead for o in asking)
-        and all(is_data(m, value) for value in inputs.unknown)
+        and all(is_made_of_data(m, value) for value in inputs.unknown)
         and all(is_of_data(m, o.value) for o in asking)
     ):
         # Whatever is computed of constants and of data is a constant; that it may require grad is for the data's sake.
