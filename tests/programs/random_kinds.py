@@ -181,6 +181,25 @@ def transforms_wrap_what_is_the_same() -> None:
     torch.func.jacfwd(lambda x: x * row.contiguous())(row)
 
 
+def functions_of_a_loop_keep_their_defaults() -> None:
+    for _ in [x for x in [torch.ones(3), torch.zeros(3)] if x.sum() < 9]:
+        kept = lambda x, y=nn.Linear(3, 3)(torch.ones(3)): x + y  # noqa: E731
+
+        def other(x: torch.Tensor, y: torch.Tensor = nn.Linear(3, 3)(torch.ones(3))) -> torch.Tensor:  # noqa: B008
+            return x * y
+
+    kept(torch.ones(3)), kept(kept(torch.ones(3))), other(torch.ones(3))
+
+
+def a_base_that_nobody_sees_is_not_asked() -> None:
+    """What is a view of something made inside an op asks by itself, and its views do not."""
+    repeated, cloned = torch.ones(3, 3).repeat_interleave(1, 0), torch.ones(3, 3).clone()
+    asking = torch.ones(3, 3, requires_grad=True).repeat_interleave(1, 0)
+    repeated.requires_grad = cloned.requires_grad = True
+    with torch.no_grad():
+        repeated.expand(3, 3), repeated[0], asking.expand(3, 3), cloned.expand(3, 3)
+
+
 def a_view_is_written_with_what_was_detached_from_it() -> None:
     """The leaf that is written shares its storage, and it is no view of that leaf."""
     perhaps = torch.autograd.functional.jacobian(lambda x: x.sum(0), torch.ones(3, 3))
@@ -305,6 +324,8 @@ if __name__ == "__main__":
     what_takes_only_a_dtype_takes_no_values()
     one_of_two_modules(torch.ones(1).item())
     transforms_wrap_what_is_the_same()
+    functions_of_a_loop_keep_their_defaults()
+    a_base_that_nobody_sees_is_not_asked()
     perhaps_in_place(torch.ones(1).item())
     gradients_that_are_not_there()
     containers()

@@ -306,6 +306,8 @@ def _as_view(m: Machine, state: Tensor, source: Operand, out: Output, words: str
         return state  # what is a view of an inference tensor is no view to autograd
     # Outside grad mode a view still says what its base says, and leads nowhere.
     asks = asked_by_bases(m, bases) or base.requires_grad
+    if base.view & YES and base.is_leaf & YES and not base.base:
+        asks |= NO  # its base was made inside an op, and nobody told that to require grad
     plain = NO if view == YES else NO | asks
     return state._replace(
         requires_grad=asks if out.view == "always" else plain,

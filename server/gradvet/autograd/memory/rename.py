@@ -16,6 +16,7 @@ from gradvet.autograd.memory.values import (
     Dict,
     Distribution,
     Each,
+    Function,
     Layer,
     Method,
     Opaque,
@@ -94,6 +95,15 @@ def _layer(x: Layer, born: Addresses) -> Layer:
     return x._replace(parameters=parameters, children=children, options=options, rest=rest)
 
 
+def _function(x: Function, born: Addresses) -> Function:
+    if not x.defaults and not x.inside:
+        return x
+    defaults, inside = _pairs(x.defaults, born), _many(x.inside, born)
+    if defaults is x.defaults and inside is x.inside:
+        return x
+    return x._replace(defaults=defaults, inside=inside)
+
+
 def _distribution(x: Distribution, born: Addresses) -> Distribution:
     inputs = _pairs(x.inputs, born)
     return x if inputs is x.inputs else x._replace(inputs=inputs)
@@ -119,6 +129,7 @@ _RENAMES: dict[type, Callable[[Any, Addresses], Any]] = {
     Each: _parts("refs"),
     Tuple: _parts("items"),
     Union: lambda x, born: x if (atoms := _many(x.atoms, born)) is x.atoms else join_all(list(atoms)),
+    Function: _function,
     Bound: _parts("function", "receiver"),
     Method: _parts("receiver"),
     Partial: lambda x, born: Partial(rename(x.function, born), _many(x.args, born), _pairs(x.keywords, born)),
