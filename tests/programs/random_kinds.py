@@ -200,6 +200,25 @@ def a_base_that_nobody_sees_is_not_asked() -> None:
         repeated.expand(3, 3), repeated[0], asking.expand(3, 3), cloned.expand(3, 3)
 
 
+def operands_that_may_be_no_tensors(number: float) -> None:
+    """None would raise; a number leaves the operator to the tensor beside it."""
+    asking = torch.ones(3, requires_grad=True) * 1
+    several = {k: x * 2 for k, x in zip("ab", [x for x in [asking, asking] if x.sum() < 9])}
+    several.get("b") - asking, several.get("b") / asking, several.get("b") ** asking, asking - several.get("b")
+    either = torch.ones(3) if number else 2.0
+    either - asking, either / asking, either @ asking if number else asking, asking - either
+
+
+def gradients_for_what_may_have_been_changed() -> None:
+    """Where it was, what came before does not lead to it, and nothing is freed."""
+    weight = torch.ones(3, 3, requires_grad=True)
+    perhaps = (weight * 1).flip(0).type_as(weight)
+    made = (perhaps.view_as(weight) @ torch.ones(3, 3))[:, None] * torch.ones(3)
+    perhaps.sub_(perhaps)
+    for _ in range(2):
+        torch.autograd.grad(made.sum(), perhaps, allow_unused=True)
+
+
 def a_view_is_written_with_what_was_detached_from_it() -> None:
     """The leaf that is written shares its storage, and it is no view of that leaf."""
     perhaps = torch.autograd.functional.jacobian(lambda x: x.sum(0), torch.ones(3, 3))
@@ -326,6 +345,8 @@ if __name__ == "__main__":
     transforms_wrap_what_is_the_same()
     functions_of_a_loop_keep_their_defaults()
     a_base_that_nobody_sees_is_not_asked()
+    operands_that_may_be_no_tensors(torch.ones(1).item())
+    gradients_for_what_may_have_been_changed()
     perhaps_in_place(torch.ones(1).item())
     gradients_that_are_not_there()
     containers()

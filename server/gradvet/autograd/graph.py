@@ -292,6 +292,8 @@ def free(
     ends, own = NOTHING, NOTHING
     if inputs is not None:
         ends = NOTHING.union(*(state.nodes for state in inputs))
+        # Of a tensor that was made at one of several places, the way leads to one of them.
+        certain = certain and all(len({at & ~1 for at in state.nodes}) <= 1 for state in inputs)
         made = (state.nodes for state in inputs if accumulates and state.view == NO)
         own = NOTHING.union(*made)
         found = leading_to(found, inputs) | {at: found[at] for at in sorted(own) if at in found}

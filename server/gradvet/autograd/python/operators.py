@@ -88,7 +88,7 @@ def _tensor_op(
         if op is None and prefix:
             op = knowledge.method(f"__{name}__")
         return None if op is None else perform(m, node, op, (left, right), {}, name=words, target=target)
-    if m.tensor(right) is not None:
+    if m.tensor(right) is not None and not (type(left) is Union and m.tensors(left)):
         op = knowledge.method(f"__r{name}__") or knowledge.method(f"__{name}__")
         if op is None:
             return combined(m, node, words, [left, right])
@@ -114,6 +114,7 @@ def binary(m: Machine, node: ast.AST, op: ast.operator, left: Value, right: Valu
     kind = type(op)
     if type(left) is Const and type(right) is Const:
         return _constants(kind, left, right)
+    left, right = _not_none(left), _not_none(right)
     forgotten.used(m, left, node)
     forgotten.used(m, right, node)
     if kind is ast.Sub and m.judge is not None:
@@ -154,6 +155,13 @@ def binary(m: Machine, node: ast.AST, op: ast.operator, left: Value, right: Valu
     if type(left) is External or type(left) is Function:
         return Unknown("an operator on a function or type")
     return m.unknown(node, ON_UNKNOWN, (left, right), "binary")
+
+
+def _not_none(value: Value) -> Value:
+    """What an operand is where the line does not raise: None takes no part in arithmetic."""
+    if type(value) is not Union or const(None) not in value.atoms:
+        return value
+    return join_all([atom for atom in value.atoms if atom != const(None)]) or value
 
 
 def _special(m: Machine, value: Value, name: str) -> Value | None:
