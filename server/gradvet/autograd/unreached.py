@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import NamedTuple
 
+from gradvet.autograd.backward_pass import backward
 from gradvet.autograd.given import call_with_unknown, instance_of
-from gradvet.autograd.graph import backward, held_tensors
+from gradvet.autograd.held import held_tensors
 from gradvet.autograd.knowledge.frameworks import Convention, convention_of
 from gradvet.autograd.library import custom_functions
 from gradvet.autograd.library.evidence import was_computed

@@ -3,7 +3,8 @@
 import ast
 from dataclasses import dataclass
 
-from gradvet.autograd.graph import held_tensors, node_key, reachable
+from gradvet.autograd.graph import node_key, reachable
+from gradvet.autograd.held import held_tensors
 from gradvet.autograd.judging.averages import Average, entering, running_average
 from gradvet.autograd.judging.retention import Place, Retention, addresses, holder_words
 from gradvet.autograd.machine import Loop, Machine

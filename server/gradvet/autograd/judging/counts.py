@@ -8,7 +8,7 @@ import ast
 
 from gradvet.autograd.graph import node_key
 from gradvet.autograd.knowledge.lookup import load
-from gradvet.autograd.library.layers import EACH, each_key
+from gradvet.autograd.library.module_calls import EACH, each_key
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import Node, Tensor
 

@@ -7,7 +7,7 @@ one that called it) puts a thing into eval mode, runs it in a loop after that, a
 import ast
 from dataclasses import dataclass, field
 
-from gradvet.autograd.graph import held_tensors
+from gradvet.autograd.held import held_tensors
 from gradvet.autograd.machine import Frame, Machine
 from gradvet.autograd.memory.domain import GRAD, MAYBE, NOTHING, YES
 from gradvet.autograd.memory.values import Opaque, Unknown, Value

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from gradvet.autograd.graph import held_tensors, reachable
+from gradvet.autograd.graph import reachable
+from gradvet.autograd.held import held_tensors
 from gradvet.autograd.library.kept import Inputs, Operand
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import YES, Tensor

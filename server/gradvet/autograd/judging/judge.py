@@ -5,7 +5,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from gradvet.autograd.graph import held_tensors, reachable, spoiled_key
+from gradvet.autograd.graph import reachable, spoiled_key
+from gradvet.autograd.held import held_tensors
 from gradvet.autograd.judging import hooks_placed
 from gradvet.autograd.judging.calls import CallNotes
 from gradvet.autograd.judging.chains import Chains
@@ -34,6 +35,7 @@ from gradvet.autograd.judging.retention import (
 )
 from gradvet.autograd.judging.returned import left_beside, left_beside_cuts, left_with_graph
 from gradvet.autograd.judging.snapshots import SnapshotNotes
+from gradvet.autograd.judging.step_verdicts import StepVerdicts
 from gradvet.autograd.judging.targets import Targets
 from gradvet.autograd.judging.thrown_away import ThrownAway
 from gradvet.autograd.judging.walks import Walks
@@ -197,7 +199,7 @@ class Judge:
         self.walks.conclude(self.escaped_nodes)
         self.modes.conclude()
         self.targets.conclude()
-        self.protocol.conclude()
+        StepVerdicts(self.machine, self.protocol).conclude()
         self.recurrences.conclude(self.used_nodes)
         if not self.machine.cut_short:
             self.given.conclude(self.optimizers, self.reached_leaves, self.cut_notes.forced)

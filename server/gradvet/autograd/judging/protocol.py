@@ -12,13 +12,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
-from gradvet.autograd.events_call import NotCalled
 from gradvet.autograd.events_protocol import (
-    ClipMisplaced,
-    GradientDropped,
-    GradientNotCleared,
     ScalerMisused,
-    StepTooEarly,
 )
 from gradvet.autograd.library.optimizers import owned_by
 from gradvet.autograd.machine import Loop, Machine
@@ -29,7 +24,6 @@ from gradvet.autograd.memory.gradients import (
     DROPPED,
     HOLDS_NEW,
     MIXED,
-    PARTIAL,
     UNSEEN,
     USED,
     Gradient,
@@ -270,11 +264,11 @@ class Protocol:
         """Whether two things are two optimizers, and not two ways to one: both make steps."""
         return {one, other} <= self.stepped
 
-    def _reaches(self, clear: Clear, step: Step) -> bool:
+    def reaches(self, clear: Clear, step: Step) -> bool:
         """Whether what clears may clear what a step uses."""
-        return not step.leaves.isdisjoint(clear.leaves) or self._perhaps_clears(clear, step)
+        return not step.leaves.isdisjoint(clear.leaves) or self.perhaps_clears(clear, step)
 
-    def _perhaps_clears(self, clear: Clear, step: Step) -> bool:
+    def perhaps_clears(self, clear: Clear, step: Step) -> bool:
         """Whether what a step uses may be the same as what is cleared, by another name."""
         return clear.anything or any(
             at in clear.others and not self._are_two(at, clear.optimizer) for at in step.leaves
@@ -508,7 +502,7 @@ class Protocol:
             sure = self.scalers.get(ref.address, False)
             self.machine.emit(ScalerMisused(node, self.machine.where(), how, other, scaler, sure))
 
-    def _shown(self, *sites: Site) -> list[Site]:
+    def shown(self, *sites: Site) -> list[Site]:
         """Places as the analysed module shows them: what another module does, at the call that led there."""
         imports = self.machine.imports
         if imports is None:
@@ -556,251 +550,6 @@ class Protocol:
             self._change(cell, lambda g: unseen(), certain=True)
         self.clears.append(Clear(self._number(node), cells, frozenset(), 0, seen=False))
 
-    # -- the verdicts
-
-    def conclude(self) -> None:
-        """Emit what was out of order in every run that the steps and clips have seen."""
-        self.forgotten = any(type(e) is NotCalled and e.method == "zero_grad" for e in self.machine.events)
-        for step in self.steps:
-            self._judge_step(step)
-        self._judge_clips()
-
-    def _judge_step(self, step: Step) -> None:
-        relevant = [g for g in step.gradients if g.phases not in (CLEAR, UNSEEN, BEFORE)]
-        if not relevant or not (step.known or self._are_of_torch(relevant)) or self._in_doubt(step):
-            return
-        site = self.sites[step.number]
-        new = [g for g in relevant if g.phases & HOLDS_NEW]
-        if not (step.scaler or step.manual) and new and all(g.scaled == YES for g in new):
-            self._bypassed(site, new)
-        kept = all(not g.phases & ~(USED | MIXED) for g in relevant)
-        mixed = [g for g in relevant if g.phases == MIXED]
-        if (kept and self._comes_again(step, mixed)) or self._never_cleared(step, relevant):
-            if not self.forgotten:
-                self._not_cleared(step, site, relevant)
-        elif step.optimizer in self.by_hand or not self.by_hand.isdisjoint(step.leaves):
-            return  # a backward need not be what fills them
-        elif all(g.phases & DROPPED and not g.phases & ~(DROPPED | CLEAR) for g in relevant):
-            self._dropped(site, relevant, None, known=step.known)
-        elif not step.manual:
-            for g in relevant:
-                loop = self._drops_in_loop(site, g) if g.phases & PARTIAL else None
-                if loop is not None:
-                    self._dropped(site, [g], loop, known=step.known)
-                    break
-
-    def _in_doubt(self, step: Step) -> bool:
-        """Whether another optimizer that makes steps has some of these leaves as well, so that one may have fewer.
-
-        What was picked for an optimizer by a test that is not followed is held to be all that it was picked from.
-        """
-        mine = self.optimizers.get(step.optimizer, NOTHING)
-        return any(
-            address in self.stepped and owns != mine and not owns.isdisjoint(mine)
-            for address, owns in (self.optimizers.items() if mine else ())
-        )
-
-    def _are_of_torch(self, gradients: list[Gradient]) -> bool:
-        """Whether it is torch's backward that filled these, and not one of another framework with optimizers of its own."""
-        numbers = {n for g in gradients for n in (*g.backwards, *(lost for lost, _ in g.lost))}
-        return bool(numbers) and all(_is_of_torch(self.sites[number].node) for number in numbers)
-
-    def _bypassed(self, site: Site, gradients: list[Gradient]) -> None:
-        """`optimizer.step()` while the gradients are still scaled."""
-        if site.node not in self.told:
-            self.told.add(site.node)
-            backward = next((self.sites[n].node for g in gradients for n in g.backwards), None)
-            self.machine.emit(ScalerMisused(site.node, site.calls, "bypassed", backward, None, False))
-
-    def _comes_again(self, step: Step, mixed: list[Gradient]) -> bool:
-        """Whether what a step uses was used before by a step of the same loop."""
-        around = self.sites[step.number].loops
-        if any(self._perhaps_clears(clear, step) for clear in self.clears):
-            return False
-        if not any(
-            number == step.number or not set(around).isdisjoint(self.sites[number].loops)
-            for g in mixed
-            for number in g.steps
-        ):
-            return False
-        return not around or any(loop.node is not None for loop in around) or not self._cleared(step)
-
-    def _cleared(self, step: Step) -> bool:
-        """Whether anything clears, at any time, what a step uses."""
-        return any(clear.seen and self._reaches(clear, step) for clear in self.clears)
-
-    def _never_cleared(self, step: Step, gradients: list[Gradient]) -> bool:
-        """Whether a step may use a gradient again, and nothing clears it as long as the step's loop runs."""
-        around = set(self.sites[step.number].loops)
-        loops = {loop for loop in around if loop.node is not None}
-        if not all(g.phases & MIXED for g in gradients):
-            return False
-        if not loops and (self._cleared(step) or any(g.phases & UNSEEN for g in gradients)):
-            return False  # what comes between two calls is not known
-        around = loops or around
-        return not any(
-            not around.isdisjoint(self.sites[clear.number].loops) and self._reaches(clear, step)
-            for clear in self.clears
-        )
-
-    def _not_cleared(self, step: Step, site: Site, gradients: list[Gradient]) -> None:
-        numbers = [n for g in gradients for n in g.backwards if g.phases & MIXED]
-        if step.manual:
-            node, calls = step.read or (site.node, site.calls)
-        elif numbers:
-            node, calls = self._last_before(numbers, site)
-        else:
-            node, calls = site.node, site.calls
-        backward, site = self._shown(Site(node, calls, ()), site)
-        if backward.node in self.told or (backward.node is site.node and not step.manual):
-            return
-        self.told |= {backward.node, site.node}
-        repeated = any(loop.node is not None for loop in site.loops)
-        if not repeated and not step.manual and not self._together(numbers, step):
-            return  # whoever calls the one and the other may clear in between
-        self.machine.emit(
-            GradientNotCleared(backward.node, backward.calls, site.node, step.manual, repeated, step.known)
-        )
-
-    def _together(self, backwards: list[int], step: Step) -> bool:
-        """Whether a step and one of these backwards are of one call from outside."""
-        loops = set(self.sites[step.number].loops)
-        return any(not loops.isdisjoint(self.sites[number].loops) for number in backwards)
-
-    def _last_before(self, numbers: list[int], step: Site) -> tuple[ast.AST, tuple[ast.AST, ...]]:
-        """Of some backwards the one nearest to a step: the last before it in the function from which both are reached."""
-        way = (*step.calls, step.node)
-        found: list[tuple[int, int, int]] = []
-        for number in numbers:
-            other = (*self.sites[number].calls, self.sites[number].node)
-            shared = 0
-            while shared < min(len(way), len(other)) - 1 and way[shared] is other[shared]:
-                shared += 1
-            row = getattr(other[shared], "lineno", 0)
-            before = row if row < getattr(way[shared], "lineno", 0) else 0
-            found.append((shared, before, number))
-        *_, chosen = max(found)
-        return self.sites[chosen].node, self.sites[chosen].calls
-
-    def _dropped(self, site: Site, gradients: list[Gradient], loop: ast.AST | None, *, known: bool) -> None:
-        cleared = sorted({n for g in gradients for n in g.clears})
-        lost = sorted(
-            {
-                n
-                for g in gradients
-                for n, _ in g.lost
-                if _begins(self.sites[n]) is _begins(site) and (loop is not None or n not in self.used)
-            }
-        )
-        if not cleared or not lost:
-            return
-        clear, backward, shown = self._shown(self.sites[cleared[-1]], self.sites[lost[-1]], site)
-        if clear.node in self.told or clear.node is backward.node:
-            return
-        self.told.add(clear.node)
-        m = self.machine
-        if loop is None and _row(clear) < _row(shown) < _row(backward) and shown.calls == backward.calls:
-            m.emit(StepTooEarly(shown.node, shown.calls, clear.node, backward.node, known))
-        else:
-            m.emit(GradientDropped(clear.node, clear.calls, backward.node, shown.node, loop, known))
-
-    def _drops_in_loop(self, site: Site, g: Gradient) -> ast.AST | None:
-        """The loop of which each pass drops what the pass before gave, while the step comes later."""
-        around = {loop.node for loop in site.loops}
-        for number, clear in g.lost:
-            if number not in g.backwards or clear not in g.clears:
-                continue
-            if _begins(self.sites[number]) is not _begins(site):
-                continue  # whoever calls the one and the other may step in between
-            clearing = {loop.node for loop in self.sites[clear].loops}
-            for loop in self.sites[number].loops:
-                if loop.node is None or loop.node not in clearing:
-                    continue
-                if loop.node in around:
-                    backward = self.sites[number]
-                    # One that comes after this step in the same function is another step's.
-                    after = backward.calls == site.calls and _row(backward) > _row(site)
-                    few = not after and _is_every_few(loop.node, site, (self.sites[clear], backward))
-                    if few and not self._serves(number, site):
-                        return loop.node
-                elif not _leaves_early(loop.node):
-                    return loop.node
-        return None
-
-    def _serves(self, backward: int, but: Site) -> bool:
-        """Whether a step elsewhere uses what a backward gave to its own parameters."""
-        return any(
-            self.sites[step.number] is not but and any(backward in g.backwards for g in step.gradients)
-            for step in self.steps
-        )
-
-    def _judge_clips(self) -> None:
-        visits: dict[int, list[Clip]] = {}
-        for clip in self.clips:
-            visits.setdefault(clip.number, []).append(clip)
-        for number, clips in visits.items():
-            node, calls, _ = self.sites[number]
-            found = self._fault_of_clip(clips)
-            if found is None or node in self.told:
-                continue
-            self.told.add(node)
-            how, other = found
-            scaler, optimizer = self._scaler_step(clips[0].leaves) if how == "scaled" else (None, None)
-            assumes = self._assumed(clips[0].leaves) if how != "empty" else frozenset[str]()
-            self.machine.emit(ClipMisplaced(node, calls, how, other, scaler, optimizer, assumes))
-
-    def _assumed(self, leaves: frozenset[int]) -> frozenset[str]:
-        """What has to be true for these to be leaves."""
-        states = [self.machine.cells.get(leaf) for leaf in leaves]
-        return frozenset().union(*(state.assumes for state in states if type(state) is Tensor))
-
-    def _fault_of_clip(self, clips: list[Clip]) -> tuple[str, ast.AST | None] | None:
-        """What is wrong with a clip at each of its visits, and what it stands on the wrong side of."""
-        empty = next((clip.empty for clip in clips if clip.empty is not None), None)
-        if empty is not None:
-            return "empty", empty
-        gradients = [g for clip in clips for g in clip.gradients if g.phases not in (UNSEEN, BEFORE)]
-        filled = sorted(n for leaf in clips[0].leaves for n in self.fills.get(leaf & ~1, ()))
-        last = clips[-1].scaled
-        if last is not None and all(clip.scaled is not None for clip in clips):
-            return ("scaled", self.sites[last].node) if self._scaler_step(clips[0].leaves)[0] else None
-        if not gradients or not filled:
-            return None
-        phases = 0
-        for g in gradients:
-            phases |= g.phases
-        if not phases & ~(CLEAR | USED | DROPPED):
-            following = [self.steps[at] for at in sorted(self.followed.get(clips[0].number, ()))]
-            if following and all(self._is_apart(step, clips[0].leaves) for step in following):
-                return "other", self.sites[following[0].number].node
-            steps = sorted(n for g in gradients for n in g.steps)
-            return (
-                ("late", self.sites[steps[-1]].node)
-                if phases & USED
-                else ("early", self.sites[filled[0]].node)
-            )
-        new = [g for g in gradients if g.phases & HOLDS_NEW]
-        if new and all(g.scaled == YES for g in new) and self._scaler_step(clips[0].leaves)[0] is not None:
-            numbers = sorted(n for g in new for n in g.backwards)
-            return "scaled", self.sites[numbers[-1]].node
-        return None
-
-    def _is_apart(self, step: Step, leaves: frozenset[int]) -> bool:
-        """Whether a step uses new gradients, and none of these."""
-        whole = not step.leaves & self.optimizers.keys()
-        return whole and step.leaves.isdisjoint(leaves) and any(g.phases & HOLDS_NEW for g in step.gradients)
-
-    def _scaler_step(self, leaves: frozenset[int]) -> tuple[ast.expr | None, ast.expr | None]:
-        """The scaler and the optimizer of these leaves, as they stand in the source of a scaler's step."""
-        for (_, key), places in self.places.items():
-            content = self.machine.cells.get(int(key.rpartition(" ")[2]))
-            if type(content) is Optimizer and content.all_known and content.owns.isdisjoint(leaves):
-                continue
-            match places.get("step"):
-                case ast.Call(func=ast.Attribute(value=scaler), args=[optimizer]):
-                    return scaler, optimizer
-        return None, None
-
 
 def _clears(func: ast.expr | None) -> bool:
     """Whether a function of which nothing is known says that it clears gradients: `reset_grads()`, `p.grad.zero_()`."""
@@ -812,58 +561,10 @@ def _clears(func: ast.expr | None) -> bool:
     return False
 
 
-def _row(site: Site) -> int:
-    return getattr(site.node, "lineno", 0)
-
-
-def _begins(site: Site) -> ast.AST | None:
-    """The function that was run by itself when a place was reached."""
-    first = site.calls[0] if site.calls else None
-    return first if isinstance(first, (ast.FunctionDef, ast.AsyncFunctionDef)) else None
-
-
 def _altered(g: Gradient) -> Gradient:
     """A gradient that the program scales or changes by itself: an average over steps is then meant."""
     kept = UNSEEN if g.phases & (MIXED | USED) else g.phases
     return g._replace(phases=kept, scaled=NO | YES)
-
-
-def _is_of_torch(backward: ast.AST) -> bool:
-    """Whether a backward is a method of the loss itself, or of what Accelerate and Lightning give."""
-    match backward:
-        case ast.Call(func=ast.Attribute(attr="backward"), args=[]):
-            return True
-        case ast.Call(func=ast.Attribute(attr="manual_backward")):
-            return True
-        case ast.Call(func=ast.Attribute(value=ast.Name(id=name) | ast.Attribute(attr=name))):
-            return name in ("accelerator", "fabric")
-    return False
-
-
-def _is_every_few(loop: ast.AST, step: Site, others: Iterable[Site]) -> bool:
-    """Whether a step is made every few passes of a loop, `if (i + 1) % n == 0`, and the others in each."""
-    stepping = {step.node, *step.calls}
-    always = {node for other in others for node in (other.node, *other.calls)} - set(step.calls)
-    every_few = False
-    within = {
-        node
-        for inner in ast.walk(loop)
-        if isinstance(inner, (ast.For, ast.AsyncFor, ast.While)) and inner is not loop
-        for node in ast.walk(inner)
-    }  # what is done every few passes of an inner loop is done more than once in each pass of this one
-    for choice in ast.walk(loop):
-        if isinstance(choice, ast.If):
-            inside = {node for statement in (*choice.body, *choice.orelse) for node in ast.walk(statement)}
-            if not inside.isdisjoint(always):
-                return False
-            counts = any(isinstance(part, ast.Mod) for part in ast.walk(choice.test))
-            every_few |= counts and choice not in within and not inside.isdisjoint(stepping)
-    return every_few
-
-
-def _leaves_early(loop: ast.AST) -> bool:
-    """Whether a loop may be left before its end."""
-    return any(isinstance(node, (ast.Break, ast.Return)) for node in ast.walk(loop))
 
 
 def _refs(value: Value) -> list[Ref]:

@@ -7,7 +7,8 @@ import ast
 from dataclasses import dataclass, field
 
 from gradvet.autograd.events_flow import StateCut
-from gradvet.autograd.graph import held_tensors, reachable
+from gradvet.autograd.graph import reachable
+from gradvet.autograd.held import held_tensors
 from gradvet.autograd.machine import Loop, Machine
 from gradvet.autograd.memory.domain import NO, YES
 from gradvet.autograd.memory.values import Value

@@ -4,7 +4,8 @@ import ast
 from dataclasses import dataclass, field
 
 from gradvet.autograd.events import Backward, RetainUnneeded
-from gradvet.autograd.graph import UNKNOWN, held_tensors, reachable
+from gradvet.autograd.graph import UNKNOWN, reachable
+from gradvet.autograd.held import held_tensors
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import NO, YES, Node, Tensor
 from gradvet.autograd.memory.values import Value

@@ -4,7 +4,8 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from gradvet.autograd.graph import held_tensors, node_key, reachable
+from gradvet.autograd.graph import node_key, reachable
+from gradvet.autograd.held import held_tensors
 from gradvet.autograd.judging.averages import Average
 from gradvet.autograd.machine import Loop, Machine
 from gradvet.autograd.memory.domain import MAYBE, NO, YES, Node, Tensor

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gradvet.autograd.events_alias import SnapshotAliased
-from gradvet.autograd.graph import held_tensors
+from gradvet.autograd.held import held_tensors
 from gradvet.autograd.judging.above import function_of
 from gradvet.autograd.library.layers import members
 from gradvet.autograd.machine import Machine

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from gradvet.autograd.events_flow import ReferenceWithGrad
-from gradvet.autograd.graph import held_tensors
+from gradvet.autograd.held import held_tensors
 from gradvet.autograd.judging.above import ANY_FUNCTION, function_of
 from gradvet.autograd.judging.ends import ends_in_cuts
 from gradvet.autograd.judging.evaluations import Calls, in_unknown_context, is_decorated, is_open, path_of

@@ -15,13 +15,14 @@ from gradvet.autograd.events import (
     StateCarried,
     ViewChanged,
 )
-from gradvet.autograd.graph import changed_key, held_tensors, node_key, reachable, surely_reached
+from gradvet.autograd.graph import changed_key, node_key, reachable, surely_reached
+from gradvet.autograd.held import held_tensors
 from gradvet.autograd.judging.retains import RetainNotes
 from gradvet.autograd.knowledge.lookup import load
 from gradvet.autograd.library.optimizers import extends_one
 from gradvet.autograd.library.results import ALONE
 from gradvet.autograd.library.storages import counts_with_source, saving
-from gradvet.autograd.library.tensors import in_forward
+from gradvet.autograd.library.tensor_methods import in_forward
 from gradvet.autograd.machine import Loop, Machine
 from gradvet.autograd.memory.domain import GRAD, MAYBE, NO, YES, Node, Tensor
 from gradvet.autograd.memory.values import NONE, Dict, Each, Ref, Sequence, Tuple, Union, Value, refs

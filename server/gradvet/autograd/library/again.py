@@ -4,7 +4,8 @@ import ast
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from gradvet.autograd.graph import AFTER_BACKWARD, held_tensors
+from gradvet.autograd.backward_pass import AFTER_BACKWARD
+from gradvet.autograd.held import held_tensors
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import Tensor
 from gradvet.autograd.memory.values import Value

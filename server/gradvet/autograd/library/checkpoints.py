@@ -1,6 +1,6 @@
 """Checkpoints: functions that run once more when a backward comes to what they gave."""
 
-from gradvet.autograd.graph import held_tensors
+from gradvet.autograd.held import held_tensors
 from gradvet.autograd.library.again import runs_again
 from gradvet.autograd.library.externals import handles
 from gradvet.autograd.machine import MODE, Machine

@@ -1,6 +1,6 @@
 """`torch.distributed`: what comes from other processes has no graph (the docs: its functions do not support autograd)."""
 
-from gradvet.autograd.graph import held_tensors
+from gradvet.autograd.held import held_tensors
 from gradvet.autograd.library.externals import handles
 from gradvet.autograd.library.storages import changed_storage
 from gradvet.autograd.machine import Machine

@@ -2,7 +2,8 @@
 
 import ast
 
-from gradvet.autograd.graph import add_node, held_tensors
+from gradvet.autograd.graph import add_node
+from gradvet.autograd.held import held_tensors
 from gradvet.autograd.library.again import runs_again
 from gradvet.autograd.library.inputs import in_mode, made_in, operands_of
 from gradvet.autograd.machine import MODE, Machine

@@ -1,7 +1,7 @@
 """torch.utils.data: datasets give rows when they are asked, loaders make batches of them in the mode of that moment."""
 
 from gradvet.autograd.knowledge.lookup import load
-from gradvet.autograd.library import serialised, tensors
+from gradvet.autograd.library import indexing, serialised
 from gradvet.autograd.library.externals import handles
 from gradvet.autograd.library.inputs import made_in
 from gradvet.autograd.library.operations import perform
@@ -115,7 +115,7 @@ def element(m: Machine, ref: Value, content: Data, call: Call) -> Value:
         if content.collate is not None:
             return m.new(
                 call.node,
-                Sequence("tuple", None, tensors.row(m, content.collate, call.node), nonempty=True),
+                Sequence("tuple", None, indexing.row(m, content.collate, call.node), nonempty=True),
                 "row",
             )
         rows = []

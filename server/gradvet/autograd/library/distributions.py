@@ -3,14 +3,14 @@
 import ast
 from collections.abc import Callable
 
-from gradvet.autograd.graph import held_tensors
+from gradvet.autograd.held import held_tensors
 from gradvet.autograd.knowledge.lookup import Distribution as Known
 from gradvet.autograd.knowledge.lookup import load
 from gradvet.autograd.library.inputs import made_in
+from gradvet.autograd.library.made_tensors import combined
 from gradvet.autograd.library.operations import TRUTH
 from gradvet.autograd.library.results import tensor_like
 from gradvet.autograd.library.storages import bases_of
-from gradvet.autograd.library.tensors import combined
 from gradvet.autograd.machine import MODE, Machine
 from gradvet.autograd.memory.domain import (
     ANY_FN,

@@ -1,9 +1,9 @@
 """einops: the same elements in another order, repeated or reduced (its docs: gradients flow through all of it)."""
 
-from gradvet.autograd.graph import held_tensors
+from gradvet.autograd.held import held_tensors
 from gradvet.autograd.library import arrays
 from gradvet.autograd.library.externals import handles
-from gradvet.autograd.library.tensors import combined
+from gradvet.autograd.library.made_tensors import combined
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import MAYBE, NOTHING, Tensor
 from gradvet.autograd.memory.values import Layer, Sequence, Tuple, Unknown, Value, join_all

@@ -5,7 +5,7 @@ from functools import reduce
 from operator import or_
 
 from gradvet.autograd.events_mode import ModeEscaped
-from gradvet.autograd.graph import held_tensors
+from gradvet.autograd.held import held_tensors
 from gradvet.autograd.machine import MODE, Machine, Moment
 from gradvet.autograd.memory.domain import GRAD, YES
 from gradvet.autograd.memory.values import Mode, Ref, Sequence, Value

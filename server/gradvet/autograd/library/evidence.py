@@ -7,20 +7,14 @@ next pass over the loop: what its place gives is then taken to require grad at o
 import ast
 from typing import Any
 
-from gradvet.autograd.graph import (
-    LEARN,
-    MOST_DEEP,
-    UNKNOWN,
-    add_node,
-    held_tensors,
-    is_made_of_data,
-    node_key,
-    unknown_key,
-)
+from gradvet.autograd.backward_pass import LEARN
+from gradvet.autograd.graph import MOST_DEEP, UNKNOWN, add_node, node_key, unknown_key
+from gradvet.autograd.held import held_tensors
 from gradvet.autograd.machine import EXPECT, Machine
 from gradvet.autograd.memory.domain import FLOAT, GRAD, MAYBE, NO, NOTHING, YES, Node, Origin, Tensor
 from gradvet.autograd.memory.values import ANY_ITEM, Const, Number, Opaque, Ref, Tuple, Value, atoms, join_all
 from gradvet.autograd.python.calls import Call
+from gradvet.autograd.unknowns import is_made_of_data
 
 ROOT = "it requires grad, since `backward()` is called on it"
 TERM = "it requires grad, as a term of a loss on which `backward()` is called"

@@ -3,7 +3,9 @@
 import ast
 from collections.abc import Callable
 
-from gradvet.autograd.graph import MOST_DEEP, backward, held_tensors
+from gradvet.autograd.backward_pass import backward
+from gradvet.autograd.graph import MOST_DEEP
+from gradvet.autograd.held import held_tensors
 from gradvet.autograd.knowledge.frameworks import MODULE_MAKERS, TRANSFORM, TRANSFORMS
 from gradvet.autograd.knowledge.lookup import load
 from gradvet.autograd.library import arrays, flags, layers, leaves
@@ -11,10 +13,12 @@ from gradvet.autograd.library.changes import edit
 from gradvet.autograd.library.distributions import make as make_distribution
 from gradvet.autograd.library.evidence import runs_backward
 from gradvet.autograd.library.inputs import made_in
+from gradvet.autograd.library.made_tensors import numbers_in
 from gradvet.autograd.library.operations import COMPARES, perform
 from gradvet.autograd.library.optimizers import made, owned_by
 from gradvet.autograd.library.results import tensor_like
-from gradvet.autograd.library.tensors import array_of, numbers_in, to_numpy
+from gradvet.autograd.library.tensor_methods import to_numpy
+from gradvet.autograd.library.tensors import array_of
 from gradvet.autograd.machine import MODE, Machine
 from gradvet.autograd.memory.domain import (
     FLOAT,

@@ -5,14 +5,15 @@ from collections.abc import Sequence as Sequence_
 from functools import partial
 from typing import NamedTuple
 
-from gradvet.autograd.graph import held_tensors, node_key, reachable
+from gradvet.autograd.graph import node_key, reachable
+from gradvet.autograd.held import held_tensors
 from gradvet.autograd.library import batches, layers
 from gradvet.autograd.library.derivatives import Derivation
 from gradvet.autograd.library.externals import handles
 from gradvet.autograd.library.inputs import in_mode, made_in, operands_of
 from gradvet.autograd.library.kept import Inputs
+from gradvet.autograd.library.made_tensors import combined
 from gradvet.autograd.library.results import computed
-from gradvet.autograd.library.tensors import combined
 from gradvet.autograd.machine import MODE, Machine
 from gradvet.autograd.memory.domain import (
     ANY_FN,

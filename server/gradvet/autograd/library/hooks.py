@@ -4,7 +4,9 @@ import ast
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from gradvet.autograd.graph import AFTER_BACKWARD, held_tensors, reachable, surely_visited
+from gradvet.autograd.backward_pass import AFTER_BACKWARD
+from gradvet.autograd.graph import reachable, surely_visited
+from gradvet.autograd.held import held_tensors
 from gradvet.autograd.library.inputs import in_mode
 from gradvet.autograd.library.kept import Inputs, Operand
 from gradvet.autograd.library.results import computed, tensor_like

@@ -2,7 +2,7 @@
 
 import ast
 
-from gradvet.autograd.graph import added_numbers, held_tensors, surely_asks
+from gradvet.autograd.held import held_tensors, surely_asks
 from gradvet.autograd.knowledge.lookup import Op, Output
 from gradvet.autograd.library import batches, forgotten
 from gradvet.autograd.library.kept import Inputs, Operand
@@ -22,6 +22,7 @@ from gradvet.autograd.memory.values import (
     Value,
     atoms,
 )
+from gradvet.autograd.unknowns import added_numbers
 
 _DTYPES = {"float": FLOAT, "complex": FLOAT, "int": INTEGER, "bool": INTEGER, "maybe": FLOAT | INTEGER}
 

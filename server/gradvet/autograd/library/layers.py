@@ -1,29 +1,18 @@
 """Modules: making them, their parameters and children, calling them."""
 
 import ast
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from gradvet.autograd.graph import held_tensors, surely_asks
 from gradvet.autograd.knowledge.lookup import load
-from gradvet.autograd.library import flags, hooks
-from gradvet.autograd.library.half import module_cast
-from gradvet.autograd.library.inputs import bind, carried, in_mode, made_in, operands_of
-from gradvet.autograd.library.kept import Inputs, Operand
-from gradvet.autograd.library.operations import dropping, mutate, results
-from gradvet.autograd.library.results import computed
-from gradvet.autograd.library.storages import written_unseen
-from gradvet.autograd.library.tensors import set_requires_grad
+from gradvet.autograd.library.inputs import made_in
+from gradvet.autograd.library.kept import Operand
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import (
-    ANY_FN,
     FLOAT,
-    INTEGER,
     MAYBE,
     NO,
-    NOTHING,
     YES,
-    Alias,
     Origin,
     Tensor,
 )
@@ -31,11 +20,9 @@ from gradvet.autograd.memory.values import (
     FALSE,
     NONE,
     TRUE,
-    Bound,
     Const,
     Dict,
     Each,
-    Function,
     Instance,
     Layer,
     Method,
@@ -54,7 +41,7 @@ from gradvet.autograd.memory.values import (
     join,
     join_all,
 )
-from gradvet.autograd.python.calls import MAKE_BASE, Call, call_value, find_in_class, unknown_call
+from gradvet.autograd.python.calls import MAKE_BASE, Call
 
 _LISTS = {"torch.nn.ModuleList", "torch.nn.ParameterList"}
 _DICTS = {"torch.nn.ModuleDict", "torch.nn.ParameterDict"}
@@ -427,211 +414,12 @@ def _loaded(m: Machine, module: Value) -> list[Value]:
     return [*(ref for _, ref in found.parameters), *(value for value in buffers if value is not None)]
 
 
-def set_training(m: Machine, value: Value, mode: Value) -> None:
-    """`train(mode)` on a module and all below it."""
-    for _, ref in members(m, value).modules:
-        m.write_cell(ref, "training", mode)
-
-
-def _switch_own(m: Machine, receiver: Value, mode: Value, call: Call, *, also_itself: bool) -> None:
-    """`train(mode)` of modules that have one of their own: torch calls it for each child, and `eval()` for itself."""
-    for number, (_, ref) in enumerate(members(m, receiver).modules):
-        content = m.cells.get(ref.address)
-        own = find_in_class(m, content.owner, "train") if type(content) is Instance else None
-        if own is not None and (also_itself or ref != receiver):
-            with m.numbered(call.node, number % 60):
-                call_value(m, Bound(own, ref), Call(call.node, (mode,)))
-
-
 def training_of(m: Machine, ref: Ref) -> Value | None:
     """The `training` flag of a module, as a value; None when nothing is known."""
     return m.cells.get((ref.address, "training"))
 
 
 # -- calling
-
-
-def call_layer(m: Machine, ref: Ref, content: Layer, call: Call) -> Value:
-    """Call a module of torch.nn."""
-    for answer in ON_PACKED:
-        packed = answer(m, ref, content, call)
-        if packed is not None:
-            return packed
-    if content.name == "torch.nn.Sequential" or (
-        content.children and not content.parameters and content.name == ""
-    ):
-        return _chain(m, content, call)
-    trains = tuple(
-        Operand("parameters", Ref(at), m.cells[at], part.startswith("bias"))
-        for part, at in content.parameters
-        if at in m.cells and not part.startswith("parametrizations.")
-    )
-    trains = (*trains, *_computed_now(m, ref, call.node))
-    known = load().module(content.name) if content.name else None
-    if known is None:
-        return opaque_forward(m, ref, list(trains), call)
-    op = known.eval if training_of(m, ref) == FALSE else known.train
-    options = dict(content.options)
-    inputs = bind(m, call.node, op, call.args, call.keywords)
-    inputs = inputs._replace(operands=(*inputs.operands, *trains))
-    if options.get("inplace") == TRUE and "inplace" in op.forms:
-        op = op.forms["inplace"]
-        maker = m.site_of(ref.address)
-        mutate(m, call.node, op, inputs, content.name.rpartition(".")[2], maker=maker)
-    elif op is known.train and "none" in op.forms:
-        op = dropping(op, op, options.get("p"))
-    truth, through = carried(op, inputs)
-    value = results(m, call.node, op, inputs, content.name.rpartition(".")[2], "", (truth, through))
-    if m.judge is not None and "hx" in inputs.arguments and content.name.endswith("Cell"):
-        m.judge.recurrences.called(call.node, inputs.arguments["hx"], value)
-    value = _without_left_out(content, call, value)
-    if options.get("return_indices") == TRUE and m.tensor(value) is not None:
-        value = Tuple(
-            (value, m.new(call.node, Tensor(dtype=INTEGER, view=MAYBE, inference=made_in(m)), "indices"))
-        )
-    if "reduction" in options or "reduce" in options:
-        told = options.get("reduction")
-        if type(value) is Ref and (type(told) is not Const or told.value == "none"):
-            m.store.set(each_key(value.address), EACH if type(told) is Const else 0)
-    return value
-
-
-_LEFT_OUT = {"torch.nn.MultiheadAttention": (4, "need_weights", 1)}
-"""An argument of the forward by position and name, and the result that is None where it is false."""
-
-
-def _without_left_out(content: Layer, call: Call, value: Value) -> Value:
-    """The results of a module that was told to leave one out."""
-    if content.name not in _LEFT_OUT or type(value) is not Tuple:
-        return value
-    at, name, result = _LEFT_OUT[content.name]
-    told = call.argument(at, name)
-    if told is None or told == TRUE:
-        return value
-    left_out = NONE if told == FALSE else join(value.items[result], NONE)
-    return value._replace(items=(*value.items[:result], left_out, *value.items[result + 1 :]))
-
-
-EACH = 1
-"""What a loss gives that is not reduced: one element for each sample."""
-
-
-def each_key(address: int) -> tuple[int, str]:
-    """The cell of a loss that is, or may be, not reduced."""
-    return (address, "#each")
-
-
-def _chain(m: Machine, content: Layer, call: Call) -> Value:
-    value: Value = call.args[0] if call.args else Unknown()
-    for number, (_, child) in enumerate(content.children):
-        with m.numbered(call.node, number):
-            value = call_value(m, child, Call(call.node, (value,)))
-    if content.rest is not None:
-        for number in range(2):
-            with m.numbered(call.node, len(content.children) + number):
-                value = call_value(m, content.rest, Call(call.node, (value,)))
-    return value
-
-
-def opaque_forward(m: Machine, ref: Ref, trains: list[Operand], call: Call) -> Value:
-    """What a module gives of which only the parameters are known."""
-    site = call.node
-    operands = list(trains)
-    saved = NOTHING
-    for at, value in enumerate(call.all_values()):
-        operands += operands_of(m, f"arg{at}", value)
-        if surely_asks(m, value):  # its gradient is computed from the weights
-            saved = NOTHING.union(*(o.state.storage for o in trains if len(o.state.storage) == 1))
-    through = [o for o in operands if o.state.requires_grad & YES]
-    truth = NO
-    for operand in through:
-        truth = YES if YES in (operand.state.requires_grad, truth) else truth | operand.state.requires_grad
-    unknown = any(m.is_unknown(value) for value in call.all_values())
-    if truth == NO and (unknown or not trains or _holds_unknown(m, ref)):
-        truth = MAYBE  # what is not seen of the module may train
-    address = m.address(site, "module result")
-    func = site.func if isinstance(site, ast.Call) else site
-    given = Inputs({}, tuple(operands), ())
-    state = computed(
-        m,
-        site,
-        address,
-        f"{ast.unparse(func)}()",
-        (),
-        in_mode(m, truth),
-        through,
-        given,
-        FLOAT,
-        also_saved=saved,
-    )
-    m.place(address, state._replace(loose=True))
-    return Ref(address)
-
-
-def _holds_unknown(m: Machine, ref: Ref) -> bool:
-    """Whether a module, or one in it, has an attribute of which nothing is known: it may be a module that trains."""
-    return any(
-        any(
-            m.is_unknown(m.cells.get((inner.address, name)))
-            for name in m.attributes.get(inner.address & ~1, ())
-        )
-        for _, inner in members(m, ref).modules
-    )
-
-
-def ran(m: Machine, ref: Ref, value: Value) -> None:
-    """A module has given a value."""
-    if (ref.address, SCRIPTED) in m.cells:
-        as_one_node(m, value)
-
-
-def as_one_node(m: Machine, value: Value) -> None:
-    """What TorchScript gives is made by ops, or by one node that stands for several."""
-    for ref, state in held_tensors(m, value):
-        if state.requires_grad & YES and state.is_leaf & NO:
-            m.store.set(ref.address, state._replace(grad_fn=state.grad_fn | {ANY_FN}, view=state.view | NO))
-
-
-def call_module(m: Machine, ref: Ref, content: Instance, call: Call) -> Value:
-    """Call an instance of a module class of the file: its forward, or that of the torch.nn class it extends."""
-    forward = find_in_class(m, content.owner, "forward")
-    if type(forward) is Function and not forward.modes and not _is_followed(m, forward, call):
-        return _not_followed(m, ref, call)
-    if forward is not None:
-        return call_value(m, Bound(forward, ref), call)
-    return base_forward(m, ref, call)
-
-
-def _is_followed(m: Machine, forward: Function, call: Call) -> bool:
-    return m.imports is None or m.imports.follows(m, forward, call.node)
-
-
-def _not_followed(m: Machine, ref: Ref, call: Call) -> Value:
-    """What a module of another file gives whose forward is not run any more: as of one that is only known to be one."""
-    operands = [Operand(f"#{name}", part, m.cells[part.address]) for name, part in members(m, ref).parameters]
-    result = opaque_forward(m, ref, operands, call)
-    words = frozenset({f"{words_of(call.node)} is computed from its parameters"})
-    m.update(result, lambda t: t._replace(assumes=t.assumes | words) if type(t) is Tensor else t)
-    return result
-
-
-def base_forward(m: Machine, ref: Ref, call: Call) -> Value:
-    """The forward that a class of the file has from the class of torch.nn that it extends."""
-    base = m.cells.get(getattr(m.cells.get((ref.address, BASE)), "address", -1))
-    if type(base) is not Layer:
-        operands = [
-            Operand(f"#{name}", part, m.cells[part.address]) for name, part in members(m, ref).parameters
-        ]
-        return opaque_forward(m, ref, operands, call)
-    if base.name == "torch.nn.Sequential":
-        parts = ((name, m.cells.get((ref.address, name))) for name in m.attributes.get(ref.address & ~1, ()))
-        chain = tuple((name, part) for name, part in parts if not name.startswith("#") and is_module(m, part))
-        return _chain(m, base._replace(children=chain), call)
-    held = ((part, m.cells.get((ref.address, part))) for part, _ in base.parameters)
-    now = tuple(
-        (part, cell.address) for part, cell in held if type(cell) is Ref and m.tensor(cell) is not None
-    )
-    return call_layer(m, ref, base._replace(parameters=now), call)
 
 
 def init_external_base(m: Machine, receiver: Ref, owner: int, call: Call) -> None:
@@ -689,214 +477,3 @@ def _registered(m: Machine, receiver: Value, name: str, call: Call) -> None:
         known = m.cells.get((receiver.address, BUFFERS))
         labels = dict.fromkeys((*(known.items if type(known) is Tuple else ()), label))
         m.write_cell(receiver, BUFFERS, Tuple(tuple(labels)))
-
-
-def call_module_method(m: Machine, method: Method, call: Call) -> Value:
-    """A method that every module has."""
-    receiver, name = method.receiver, method.name
-    match name:
-        case "parameters" | "named_parameters" | "modules" | "named_modules" | "children" | "named_children":
-            return _listed(m, receiver, name, call)
-        case "buffers" | "named_buffers":
-            return m.new(call.node, Sequence("generator", None, Unknown("a buffer")), name)
-        case "train" | "eval":
-            given = call.argument(0, "mode") if name == "train" else FALSE
-            set_training(m, receiver, TRUE if given is None else given)
-            _switch_own(m, receiver, TRUE if given is None else given, call, also_itself=name == "eval")
-            if m.judge is not None and name == "eval":
-                m.judge.evaluated(receiver, call.node)
-            return receiver
-        case "requires_grad_":
-            flag = call.argument(0, "requires_grad")
-            refs = tuple(ref for _, ref in members(m, receiver).parameters)
-            if refs:
-                set_requires_grad(m, Each(refs), TRUE if flag is None else flag, call.node)
-            return receiver
-        case "state_dict":
-            return _state_dict(m, receiver, call)
-        case "register_buffer" | "register_parameter" | "add_module" | "register_module":
-            _registered(m, receiver, name, call)
-            return NONE
-        case "apply":
-            _apply_to_all(m, receiver, call)
-            return receiver
-        case "zero_grad":
-            clear_gradients(m, tuple(ref.address for _, ref in members(m, receiver).parameters), call)
-            return NONE
-        case "load_state_dict" if call.args and m.judge is not None:
-            if call.keywords.get("assign", FALSE) != FALSE:
-                _assigned(m, receiver, call.args[0])
-            else:
-                for ref in _loaded(m, receiver):
-                    written_unseen(m, ref)
-            m.judge.snapshots.loaded(receiver, call.args[0], call.node)
-            sources = [state for _, state in held_tensors(m, call.args[0])]
-            storages = NOTHING.union(*(state.storage for state in sources))
-            m.judge.flow.follows(
-                [ref.address for _, ref in members(m, receiver).parameters], storages, call.node
-            )
-            return Unknown(f"the result of {name}")
-        case "load_state_dict" | "share_memory" | "compile":
-            return Unknown(f"the result of {name}")
-        case "forward":
-            return call_value(m, receiver, call)
-        case "append" | "extend" | "insert" | "add" | "update":
-            return _grow(m, receiver, name, call)
-        case "values" | "items" | "keys":
-            return _dict_view(m, receiver, name, call)
-    if name in hooks.OF_MODULES and call.args:
-        return hooks.register(m, receiver, name, call)
-    if name in ("get_submodule", "get_parameter", "get_buffer"):
-        return _by_path(m, receiver, name, call)
-    if name.startswith("register_"):
-        return Unknown(f"the result of {name}")
-    if name in ("to", "bfloat16", "float", "half", "double", "type"):
-        module_cast(m, (ref for _, ref in members(m, receiver).parameters), name, call)
-    if name in MODULE_METHODS:
-        return receiver
-    return unknown_call(m, call, f"the result of `{name}`", receiver)
-
-
-def _assigned(m: Machine, receiver: Value, given: Value) -> None:
-    """`load_state_dict(state, assign=True)`: the parameters lie where what is given does."""
-    content = m.cells.get(getattr(given, "address", -1))
-    every = NOTHING.union(*(state.storage for _, state in held_tensors(m, given)))
-    for name, ref in members(m, receiver).parameters:
-        own = content.get(const(name)) if type(content) is Dict else None
-        state = None if own is None else m.tensor(own)
-        places = every if state is None else state.storage
-        m.update(ref, lambda t, places=places: t._replace(storage=places or t.storage))  # type: ignore[misc]
-
-
-MOST_APPLIED = 60
-
-
-def _apply_to_all(m: Machine, receiver: Value, call: Call) -> None:
-    """`module.apply(function)`: on every module by itself, as each may be of another kind; the outermost comes last."""
-    modules = [ref for _, ref in reversed(members(m, receiver).modules)]
-    if not call.args or not modules:
-        return
-    if len(modules) > MOST_APPLIED:
-        call_value(m, call.args[0], Call(call.node, (Each(tuple(modules)),)))
-        return
-    for number, ref in enumerate(modules):
-        with m.numbered(call.node, number):
-            call_value(m, call.args[0], Call(call.node, (ref,)))
-
-
-def _by_path(m: Machine, receiver: Value, name: str, call: Call) -> Value:
-    """`module.get_submodule("encoder.0")`: one of its members by name, or any of them."""
-    found = members(m, receiver)
-    pairs = found.modules if name == "get_submodule" else found.parameters
-    path = call.argument(0, "target")
-    for known, ref in pairs:
-        if type(path) is Const and path.value == known:
-            return ref
-    if name == "get_buffer" or not found.complete or not pairs or type(path) is Const:
-        return m.unknown(call.node, f"the result of {name}", (receiver,), "member")
-    return join_all([ref for _, ref in pairs])
-
-
-def clear_gradients(m: Machine, leaves: Iterable[int], call: Call, optimizer: int = 0) -> None:
-    """`zero_grad()`: gradients are None afterwards, unless `set_to_none=False`."""
-    if m.judge is not None:
-        m.judge.protocol.clear(leaves, call.node, optimizer)
-    flag = call.argument(0, "set_to_none")
-    if flag is not None and flag != TRUE:
-        return
-    for leaf in leaves:
-        m.store.set((leaf, "grad"), NONE)
-
-
-def _listed(m: Machine, receiver: Value, name: str, call: Call) -> Value:
-    found = members(m, receiver)
-    pairs = found.parameters if name.endswith("parameters") else found.modules
-    if name.endswith("children"):
-        pairs = tuple(p for p in pairs if p[0] and "." not in p[0])
-    if not pairs and name.endswith("parameters") and (inherited := _of_subclass(m, receiver)) is not None:
-        pairs = (("parameters", inherited),)
-    if not pairs and found.complete and _is_whole(m, receiver):
-        return m.new(call.node, Sequence("members", ()), name)
-    if not pairs and name.endswith("children"):
-        part: Value = m.unknown(call.node, flags.CHILD)
-        part = Tuple((Text(), part)) if name.startswith("named_") else part
-        return m.new(call.node, Sequence("generator", None, part), name)
-    if not pairs:
-        return m.new(call.node, Sequence("generator", None, Unknown("a member of a module")), name)
-    named = name.startswith("named_")
-    items = tuple(Tuple((const(path), ref)) if named else ref for path, ref in pairs)
-    made = m.new(call.node, Sequence("members", items, nonempty=True), name)
-    if m.judge is not None:
-        m.judge.protocol.generator(made)
-    return made
-
-
-def _of_subclass(m: Machine, receiver: Value) -> Ref | None:
-    """What stands for the parameters of a module of which the class has none: those that a subclass gives it."""
-    content = m.cells.get(getattr(receiver, "address", -1))
-    if type(content) is not Instance or not m.alone or m.frames[-1].receiver != receiver:
-        return None
-    assumes = frozenset({f"a subclass of `{m.classes[content.owner].node.name}` has parameters that train"})
-    origin = Origin(m.classes[content.owner].node, "parameters of a subclass")
-    part = m.place_part(receiver.address, "#parameters", None)
-    m.store.set(part.address, parameter_state(part.address, origin, assumes))
-    return part
-
-
-def _is_whole(m: Machine, receiver: Value) -> bool:
-    """Whether all that belongs to a module is known: it is one of torch.nn or of the file, and of no other base."""
-    content = m.cells.get(getattr(receiver, "address", -1))
-    if type(content) is Layer:
-        return bool(content.name) and content.rest is None
-    if type(content) is not Instance or m.classes[content.owner].unknown_base:
-        return False
-    return all(base.startswith("torch.nn.") for base in m.classes[content.owner].external)
-
-
-def _state_dict(m: Machine, receiver: Value, call: Call) -> Value:
-    parts = []
-    m.calls_of[call.node] = m.where()
-    if m.judge is not None:
-        m.judge.snapshots.taken = True
-    for name, ref in members(m, receiver).parameters:
-        state = m.tensor(ref)
-        if state is not None:
-            address = m.address(call.node, f"state {name} {ref.address}")
-            alias = Alias("state_dict", frozenset({ref.address}), call.node)
-            origin = Origin(call.node, "state_dict()")
-            m.place(
-                address,
-                Tensor(storage=state.storage, inference=state.inference, alias=alias, origin=origin),
-            )
-            parts.append((const(name), Ref(address)))
-    rest = None if parts else Unknown("a tensor of a state_dict")
-    return m.new(call.node, Dict(tuple(parts), rest, Text() if rest else None, "state_dict"), "state_dict")
-
-
-def _grow(m: Machine, receiver: Value, name: str, call: Call) -> Value:
-    new = call.args[-1] if call.args else None
-
-    def change(content: object) -> object:
-        if type(content) is not Layer or new is None:
-            return content
-        if name == "append":
-            return content._replace(children=(*content.children, (str(len(content.children)), new)))
-        return content._replace(rest=new if content.rest is None else join(content.rest, new))
-
-    m.update(receiver, change)
-    return receiver
-
-
-def _dict_view(m: Machine, receiver: Value, name: str, call: Call) -> Value:
-    content = m.cells.get(getattr(receiver, "address", -1))
-    if type(content) is not Layer:
-        return Unknown(name)
-    pick: Callable[[str, Value], Value] = {
-        "values": lambda key, value: value,
-        "keys": lambda key, value: const(key),
-        "items": lambda key, value: Tuple((const(key), value)),
-    }[name]
-    items = tuple(pick(key, value) for key, value in content.children)
-    if content.rest is None:
-        return m.new(call.node, Sequence("members" if name != "keys" else "list", items), name)
-    return m.new(call.node, Sequence("list", None, pick("", content.rest)), name)

@@ -4,7 +4,8 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from gradvet.autograd.graph import backward, backward_event, held_tensors, opaque_inputs, unknown_cut
+from gradvet.autograd.backward_pass import backward, backward_event
+from gradvet.autograd.held import held_tensors
 from gradvet.autograd.knowledge.frameworks import TRANSFORM
 from gradvet.autograd.library import (
     arrays,
@@ -13,14 +14,18 @@ from gradvet.autograd.library import (
     forgotten,
     hooks,
     layers,
+    made_tensors,
+    module_calls,
+    module_methods,
     optimizers,
+    tensor_methods,
     tensors,
     workers,
 )
 from gradvet.autograd.library.distributions import call_distribution, samples
 from gradvet.autograd.library.escapes import in_thread
 from gradvet.autograd.library.results import tensor_like
-from gradvet.autograd.library.tensors import MethodCall
+from gradvet.autograd.library.tensor_methods import MethodCall
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import FLOAT, YES, Alias, Tensor
 from gradvet.autograd.memory.values import (
@@ -74,6 +79,7 @@ from gradvet.autograd.python.calls import (
 )
 from gradvet.autograd.python.objects import CONTENT, default_item, element_of, set_item, view_of_dict
 from gradvet.autograd.python.operators import LONGEST_TEXT, binary, extend, grow
+from gradvet.autograd.unknowns import opaque_inputs, unknown_cut
 
 
 def call_method(m: Machine, method: Method, call: Call) -> Value:
@@ -85,7 +91,7 @@ def call_method(m: Machine, method: Method, call: Call) -> Value:
         state = m.tensor(receiver)
         if state is not None and state.loose and name in ("values", "items", "keys", "to_tuple", "get"):
             return _loose_parts(m, receiver, state, name, call)
-        return tensors.call_method(m, receiver, _method_call(name, call))
+        return tensor_methods.call_method(m, receiver, _method_call(name, call))
     kind = type(receiver)
     if kind is Ref:
         begin(m, receiver)
@@ -200,10 +206,10 @@ def _super_method(m: Machine, receiver: Super, name: str, call: Call) -> Value:
             return NONE
         if m.classes[content.owner].is_module:
             if name == "forward":
-                return layers.base_forward(m, target, call)
+                return module_calls.base_forward(m, target, call)
             if name == "reset_parameters":
                 return NONE
-            return layers.call_module_method(m, Method(target, name, call.node), call)
+            return module_methods.call_module_method(m, Method(target, name, call.node), call)
     return unknown_call(m, call, f"the result of `{name}` of a base class")
 
 
@@ -398,7 +404,7 @@ def _opaque(m: Machine, ref: Ref, content: Opaque, name: str, call: Call) -> Val
             return unknown_call(m, call, f"the result of `{name}`")
         func = call.node.func if isinstance(call.node, ast.Call) else call.node
         layers.as_module(m, ref, content, layers.words_of(func), call.node)
-        return layers.call_module_method(m, Method(ref, name, call.node), call)
+        return module_methods.call_module_method(m, Method(ref, name, call.node), call)
     if content.reason == PARSER and name in ("parse_args", "parse_known_args"):
         settings = m.unknown(call.node, "a setting of the command line", (), "call")
         return (
@@ -460,8 +466,8 @@ def _as_tensor_method(m: Machine, ref: Ref, content: Opaque, name: str, call: Ca
         )
         return made
     if name == "new_tensor" and call.args:
-        tensors.copied(m, call.node, call.args[0])
-        return tensors.rewrapped(m, call.node, call.args[0], "new_tensor()", call.keywords)
+        made_tensors.copied(m, call.node, call.args[0])
+        return made_tensors.rewrapped(m, call.node, call.args[0], "new_tensor()", call.keywords)
     if name == "item":
         return Number("number", unknown_cut(m, ref, "item", "item()", call.node))
     if name == "numpy":
@@ -569,7 +575,7 @@ def _instance(m: Machine, ref: Ref, content: Instance, name: str, call: Call) ->
     if optimizers.extends_one(info) and name in optimizers.METHODS:
         return optimizers.call_method(m, ref, optimizers.of_instance(m, ref), name, call)
     if info.is_module or name in _MODULE_EVIDENCE:
-        return layers.call_module_method(m, Method(ref, name, call.node), call)
+        return module_methods.call_module_method(m, Method(ref, name, call.node), call)
     if info.external & {
         "builtins.dict",
         "collections.OrderedDict",
@@ -605,7 +611,7 @@ def _range(m: Machine, ref: Ref, content: Range, name: str, call: Call) -> Value
 def _layer(m: Machine, ref: Ref, content: Layer, name: str, call: Call) -> Value:
     if m.judge is not None and not content.name and m.judge.protocol.takes(ref, name, call):
         return m.unknown(call.node, f"the result of `{name}`", (ref, *call.all_values()), "call")
-    return layers.call_module_method(m, Method(ref, name, call.node), call)
+    return module_methods.call_module_method(m, Method(ref, name, call.node), call)
 
 
 _BY_CONTENT: dict[type, Callable[[Machine, Ref, Any, str, Call], Value]] = {
@@ -635,8 +641,8 @@ def call_object(m: Machine, ref: Ref, call: Call) -> Value:
         case Layer():
             if m.judge is not None:
                 m.judge.containers += 1
-            value = hooks.around(m, ref, call, lambda given: layers.call_layer(m, ref, content, given))
-            layers.ran(m, ref, value)
+            value = hooks.around(m, ref, call, lambda given: module_calls.call_layer(m, ref, content, given))
+            module_calls.ran(m, ref, value)
             if m.judge is not None:
                 m.judge.containers -= 1
                 m.judge.module_called(ref, call.node, value)
@@ -646,8 +652,10 @@ def call_object(m: Machine, ref: Ref, call: Call) -> Value:
             if special is not None:
                 return call_value(m, Bound(special, ref), call)
             if m.classes[owner].is_module:
-                value = hooks.around(m, ref, call, lambda given: layers.call_module(m, ref, content, given))
-                layers.ran(m, ref, value)
+                value = hooks.around(
+                    m, ref, call, lambda given: module_calls.call_module(m, ref, content, given)
+                )
+                module_calls.ran(m, ref, value)
                 if m.judge is not None:
                     m.judge.module_called(ref, call.node, value)
                 return value

@@ -8,7 +8,7 @@ import ast
 
 from gradvet.autograd.library import layers
 from gradvet.autograd.library.externals import handles
-from gradvet.autograd.library.tensors import combined
+from gradvet.autograd.library.made_tensors import combined
 from gradvet.autograd.machine import MODE, Machine
 from gradvet.autograd.memory.domain import INFERENCE, NO, NO_FN, NO_GRAD, NOTHING, YES, Tensor
 from gradvet.autograd.memory.values import NONE, Const, External, Instance, Layer, Ref, Tuple, Value, const

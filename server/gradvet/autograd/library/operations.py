@@ -2,7 +2,8 @@
 
 import ast
 
-from gradvet.autograd.graph import held_tensors, node_key
+from gradvet.autograd.graph import node_key
+from gradvet.autograd.held import held_tensors
 from gradvet.autograd.knowledge.lookup import Op, Output
 from gradvet.autograd.knowledge.ops import joined
 from gradvet.autograd.library import unrecorded

@@ -3,9 +3,9 @@
 import ast
 from functools import partial
 
-from gradvet.autograd.library import layers
+from gradvet.autograd.library import layers, module_methods
+from gradvet.autograd.library.made_tensors import combined
 from gradvet.autograd.library.storages import changed_storage, changed_unseen
-from gradvet.autograd.library.tensors import combined
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import NOTHING, Origin, Tensor
 from gradvet.autograd.memory.values import (
@@ -146,7 +146,7 @@ def call_method(m: Machine, ref: Ref, content: Optimizer, name: str, call: Call)
             m.judge.stepped(ref, content, call.node)
         return value
     if name == "zero_grad":
-        layers.clear_gradients(m, content.owns, call, ref.address)
+        module_methods.clear_gradients(m, content.owns, call, ref.address)
     if name == "add_param_group" and call.args:
         owned = owned_by(m, call.args[0])
         m.update(

@@ -1,8 +1,8 @@
 """Packed sequences, in and out of recurrent layers: named tuples of the data and of how it is packed (nn/utils/rnn.py)."""
 
-from gradvet.autograd.library import layers
+from gradvet.autograd.library import layers, module_calls
 from gradvet.autograd.library.externals import handles
-from gradvet.autograd.library.tensors import combined
+from gradvet.autograd.library.made_tensors import combined
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import MAYBE, NO, Tensor
 from gradvet.autograd.memory.values import NONE as NOTHING_SORTED
@@ -41,7 +41,7 @@ def through(m: Machine, ref: Ref, content: Layer, call: Call) -> Value | None:
     given = call.args[0] if call.args else None
     if type(given) is not Tuple or given.fields != _FIELDS:
         return None
-    value = layers.call_layer(m, ref, content, call._replace(args=(given.items[0], *call.args[1:])))
+    value = module_calls.call_layer(m, ref, content, call._replace(args=(given.items[0], *call.args[1:])))
     if type(value) is not Tuple or not value.items:
         return value
     states = value.items[1:]

@@ -2,16 +2,7 @@
 
 import ast
 
-from gradvet.autograd.graph import (
-    add_node,
-    is_data,
-    is_made_of_data,
-    is_of_data,
-    is_weight,
-    unknown_behind,
-    unknown_cut,
-    unknown_key,
-)
+from gradvet.autograd.graph import add_node, unknown_key
 from gradvet.autograd.knowledge.lookup import Op, Output
 from gradvet.autograd.library import unrecorded
 from gradvet.autograd.library.inputs import argument_cuts, made_in
@@ -19,6 +10,14 @@ from gradvet.autograd.library.kept import Inputs, Operand, Places, saved_by
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import ANY_FN, FLOAT, GRAD, MAYBE, NO, NO_FN, NOTHING, YES, Origin, Tensor
 from gradvet.autograd.memory.values import Ref, Tuple
+from gradvet.autograd.unknowns import (
+    is_data,
+    is_made_of_data,
+    is_of_data,
+    is_weight,
+    unknown_behind,
+    unknown_cut,
+)
 
 MOST_ORIGINS = 4
 

@@ -3,7 +3,7 @@
 import ast
 
 from gradvet.autograd.events_exit import GradTensorSerialised
-from gradvet.autograd.graph import held_tensors
+from gradvet.autograd.held import held_tensors
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import NO, NO_FN, NOTHING, YES, Tensor
 from gradvet.autograd.memory.values import Dict, Instance, Layer, Ref, Sequence, Tuple, Value

@@ -3,32 +3,23 @@
 import ast
 from contextlib import nullcontext
 
+from gradvet.autograd.backward_pass import backward, backward_event, free, passed_by
 from gradvet.autograd.events import Cut, InputUnreached
 from gradvet.autograd.events_exit import LegacyVariable
-from gradvet.autograd.graph import (
-    add_node,
-    backward,
-    backward_event,
-    free,
-    gradient_asks,
-    gradients_made,
-    held_tensors,
-    leads_to,
-    passed_by,
-    surely_asks,
-    unknown_cut,
-)
+from gradvet.autograd.graph import add_node, gradient_asks, gradients_made, leads_to
+from gradvet.autograd.held import held_tensors, surely_asks
 from gradvet.autograd.knowledge.lookup import load
-from gradvet.autograd.library import layers
+from gradvet.autograd.library import layers, module_calls
 from gradvet.autograd.library.arrays import array_in
 from gradvet.autograd.library.distributions import inputs_of
 from gradvet.autograd.library.externals import handles
 from gradvet.autograd.library.inputs import made_in
+from gradvet.autograd.library.made_tensors import combined, numbers_in, rewrapped
+from gradvet.autograd.library.made_tensors import copied as copied_by_constructor
 from gradvet.autograd.library.operations import perform
 from gradvet.autograd.library.optimizers import make_scaler
 from gradvet.autograd.library.results import tensor_like
-from gradvet.autograd.library.tensors import combined, made_leaf, numbers_in, rewrapped, set_attribute
-from gradvet.autograd.library.tensors import copied as copied_by_constructor
+from gradvet.autograd.library.tensors import made_leaf, set_attribute
 from gradvet.autograd.machine import MODE, MODE_SETTER, Machine
 from gradvet.autograd.memory.domain import (
     ANY_FN,
@@ -71,6 +62,7 @@ from gradvet.autograd.memory.values import (
 from gradvet.autograd.python.calls import Call, call_value, unknown_call
 from gradvet.autograd.python.control import fork, is_instance
 from gradvet.autograd.python.objects import element_of, items_of
+from gradvet.autograd.unknowns import unknown_cut
 
 # -- grad modes
 
@@ -560,7 +552,7 @@ def _script(m: Machine, name: str, call: Call) -> Value:
 def _scripted(m: Machine, name: str, call: Call) -> Value:
     function, *args = call.args
     value = call_value(m, function, call._replace(args=tuple(args)))
-    layers.as_one_node(m, value)
+    module_calls.as_one_node(m, value)
     return value
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from gradvet.autograd.library import arrays, flags, forgotten, layers, tensors
+from gradvet.autograd.library import arrays, flags, forgotten, indexing, layers, tensor_methods, tensors
 from gradvet.autograd.library.distributions import distribution_property
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import YES, Origin, Tensor
@@ -299,7 +299,7 @@ def get_item(m: Machine, value: Value, key: Value, node: ast.AST) -> Value:
         content = m.cells.get(value.address)
         match content:
             case Tensor():
-                return tensors.index(m, value, key, node)
+                return indexing.index(m, value, key, node)
             case Sequence():
                 if content.items is not None and content.rest is None and type(key) in (Const, Slice):
                     return _of_items(m, content.items, key, node, content.kind)
@@ -329,7 +329,7 @@ def get_item(m: Machine, value: Value, key: Value, node: ast.AST) -> Value:
         return Unknown("an item of something unknown")
     if kind is Union or kind is Each:
         if m.tensor(value) is not None:
-            return tensors.index(m, value, key, node)
+            return indexing.index(m, value, key, node)
         parts = value.atoms if kind is Union else value.refs
         found = [get_item(m, atom, key, node) for atom in parts if type(atom) is not Const]
         return join_all(found) if found else Unknown()
@@ -400,7 +400,7 @@ def set_item(m: Machine, holder: Value, key: Value, new: Value, node: ast.AST) -
     forgotten.kept(m, new, node)
     state = m.tensor(holder)
     if state is not None:
-        tensors.set_index(m, holder, key, new, node)
+        indexing.set_index(m, holder, key, new, node)
         return
     holders = m.alternatives(holder)
     perhaps = len(holders) > 1 and type(holder) is not Each
@@ -430,7 +430,7 @@ def set_item(m: Machine, holder: Value, key: Value, new: Value, node: ast.AST) -
                 stored = m.tensor(new)
                 if stored is not None and isinstance(node, ast.Assign) and _has_a_dimension(stored):
                     words = f"storing into {_words(node.targets[0])}"
-                    tensors.to_numpy(m, node, stored, words, node.value)
+                    tensor_methods.to_numpy(m, node, stored, words, node.value)
             case Instance(owner=owner):
                 setter = find_in_class(m, owner, "__setitem__")
                 if setter is not None:
@@ -607,7 +607,7 @@ def element_of(m: Machine, value: Value, node: ast.AST) -> Value:
             case Range():
                 return content.element
             case Tensor():
-                return tensors.row(m, value, node)
+                return indexing.row(m, value, node)
             case Layer():
                 return layers.any_child(m, value, content, node)
             case Array():
@@ -621,7 +621,7 @@ def element_of(m: Machine, value: Value, node: ast.AST) -> Value:
         return Unknown("an element of something unknown")
     if kind is Union or kind is Each:
         if m.tensor(value) is not None:
-            return tensors.row(m, value, node)
+            return indexing.row(m, value, node)
         parts = value.atoms if kind is Union else value.refs
         # Of an empty list no element is met, and who iterates over None goes no further.
         parts = [atom for atom in parts if not _has_no_element(m, atom)] or parts
@@ -691,7 +691,7 @@ def assign(
         case ast.Subscript():
             owner = m.eval(target.value) if holder is None else holder
             if again and m.tensor(owner) is not None:
-                tensors.written_through_view(m, owner, value, node)
+                indexing.written_through_view(m, owner, value, node)
                 return
             set_item(m, owner, m.eval(target.slice) if key is None else key, value, node)
 
@@ -739,7 +739,7 @@ def part(m: Machine, value: Ref, at: int, node: ast.AST) -> Value:
     if type(content) is Range:
         return content.element
     if type(content) is Tensor and not content.loose:
-        return tensors.row(m, value, node)
+        return indexing.row(m, value, node)
     if type(content) is Tensor:
-        return tensors.index(m, value, const(at), node)
+        return indexing.index(m, value, const(at), node)
     return child(m, value, f"[{at}]", node)

@@ -10,8 +10,9 @@ from gradvet.autograd.knowledge.lookup import load
 from gradvet.autograd.library import arrays, forgotten
 from gradvet.autograd.library.inputs import scalar_cuts
 from gradvet.autograd.library.kept import Operand
+from gradvet.autograd.library.made_tensors import combined
 from gradvet.autograd.library.operations import ON_UNKNOWN, perform
-from gradvet.autograd.library.tensors import combined, to_numpy
+from gradvet.autograd.library.tensor_methods import to_numpy
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import MAYBE, NO, NOTHING, YES, Tensor
 from gradvet.autograd.memory.values import (
