@@ -26,6 +26,20 @@ def show(model, x):
 show(nn.Conv2d(1, 1, 3), torch.rand(2, 1, 6, 6))
 """
     ),
+    "an estimator of scikit-learn takes arrays": (
+        """
+from sklearn.cluster import KMeans
+from sklearn.decomposition import PCA
+
+encoder = nn.Linear(8, 4)
+codes = encoder(torch.randn(20, 8))
+clusters = KMeans(3, n_init=2)
+labels = clusters.fit_predict(codes.detach())
+centres = torch.tensor(clusters.cluster_centers_, dtype=torch.float32)
+print(torch.cdist(codes, centres).min(1).values.mean())
+flat = PCA(2).fit_transform(codes)  # numpy-on-grad
+"""
+    ),
     "a scaler that is handed over, and gradients that are clipped before they are unscaled": (
         """
 def train(model, loader, opt, scaler, criterion):
