@@ -44,14 +44,22 @@ def opaque_inputs(m: Machine, *values: Value) -> list[Tensor]:
 MOST_TERMS = 6
 
 
-def added_numbers(m: Machine, value: Value, depth: int = 0) -> frozenset[int]:
-    """The cuts of numbers that were added to something unknown, also where they were weighted before."""
+def added_numbers(
+    m: Machine, value: Value, depth: int = 0, entered: dict[int, int] | None = None
+) -> frozenset[int]:
+    """The cuts of numbers that were added to something unknown, also where they were weighted before.
+
+    What was `entered` before, no deeper than now, is not entered again.
+    """
     cuts = NOTHING
+    entered = {} if entered is None else entered
     for atom in atoms(value):
-        content = m.cells.get(getattr(atom, "address", -1))
+        address = getattr(atom, "address", -1)
+        content = m.cells.get(address)
         if type(atom) is Number:
             cuts |= atom.cuts
-        elif type(content) is Opaque and depth < MOST_TERMS:
+        elif type(content) is Opaque and depth < entered.get(address, MOST_TERMS):
+            entered[address] = depth
             match content.origin.node if content.origin is not None else None:
                 case ast.BinOp(op=ast.Add() | ast.Sub()):
                     parts = content.inputs
@@ -62,7 +70,7 @@ def added_numbers(m: Machine, value: Value, depth: int = 0) -> frozenset[int]:
                 case _:
                     parts = ()
             for part in parts:
-                cuts |= added_numbers(m, part, depth + 1)
+                cuts |= added_numbers(m, part, depth + 1, entered)
     return cuts
 
 
