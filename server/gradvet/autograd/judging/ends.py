@@ -91,9 +91,14 @@ def _end_of(load: ast.AST, site: ast.Call, parents: Parents) -> ast.AST | list[s
                 return load
             case ast.Compare() | ast.FormattedValue():
                 return load
-            case ast.Attribute() | ast.BinOp() | ast.UnaryOp() | ast.Starred() | ast.keyword():
-                node = above
-            case ast.Subscript():
+            case (
+                ast.Attribute()
+                | ast.BinOp()
+                | ast.UnaryOp()
+                | ast.Starred()
+                | ast.keyword()
+                | ast.Subscript()
+            ):
                 node = above
             case ast.Call() if above is site or (
                 above.func is not node and ast.dump(above.func) == ast.dump(site.func)

@@ -14,6 +14,8 @@ _COMPUTES = frozenset({
 })  # fmt: skip
 """Methods of tensors whose gradient goes on to the tensor."""
 MOST_STEPS_BACK = 12
+FEWEST_CUTS = 2
+"""One value that is detached beside others may be so for a reason of its own."""
 
 
 def left_with_graph(m: Machine, value: ast.expr) -> Iterator[tuple[ast.expr, Tensor]]:
@@ -49,7 +51,7 @@ def left_beside_cuts(value: ast.expr, function: ast.AST) -> Iterator[ast.expr]:
     """Of what a training step returns, of which others are detached, what it has of the loss and not detached."""
     parts = value.elts if isinstance(value, ast.Tuple) else []
     bare = [part for part in parts if isinstance(part, ast.Name | ast.Attribute)]
-    if not bare or sum(_is_cut(part) for part in parts) < 2:  # noqa: PLR2004
+    if not bare or sum(_is_cut(part) for part in parts) < FEWEST_CUTS:
         return
     made = _made_in(function)
     behind = _behind(_losses_of(function), made)

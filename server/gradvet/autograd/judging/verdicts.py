@@ -275,9 +275,7 @@ def _unused(m: Machine, judge: Judge, parents: Parents) -> set[int]:
         if isinstance(event, ModeStatement)
     }
     for call in judge.modules:
-        if call.mode != GRAD or isinstance(parents.get(call.site), ast.Expr):
-            continue
-        if id(call) in needed:
+        if call.mode != GRAD or id(call) in needed or isinstance(parents.get(call.site), ast.Expr):
             continue
         if any(not _is_parameter(m, leaf) for leaf in call.tensor.leaves):
             continue  # an input that asks for its own gradient: an attack, saliency
@@ -417,9 +415,7 @@ def _only_measured(m: Machine, judge: Judge, call: ModuleCall, parents: Parents)
 
     Such a caller gets a result: to train on it he would need neither the eval mode nor the count.
     """
-    if call.training != FALSE or any(
-        at in judge.used_nodes or at | 1 in judge.used_nodes for at in call.nodes
-    ):
+    if call.training != FALSE or not judge.used_nodes.keys().isdisjoint(_both_ages(call.nodes)):
         return False
     return _is_over_batches(call.site, parents) and any(
         info.kind == "nondiff" and _comes_of(m, info, call) for info in m.cuts
@@ -431,11 +427,8 @@ def _is_over_batches(site: ast.AST, parents: Parents) -> bool:
     node: ast.AST | None = site
     while node is not None and not isinstance(node, ANY_FUNCTION):
         if isinstance(node, (ast.For, ast.AsyncFor)):
-            match node.iter:
-                case ast.Call(func=ast.Name("range") | ast.Name("trange")):
-                    return False
-                case _:
-                    return True
+            called = node.iter.func if isinstance(node.iter, ast.Call) else None
+            return not (isinstance(called, ast.Name) and called.id in ("range", "trange"))
         node = parents.get(node)
     return False
 

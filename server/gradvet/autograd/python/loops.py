@@ -257,8 +257,11 @@ def _repeat(
             # No graph was made, and the arguments are unknown anyway: what changed may be as before or as now.
             exits.append({})
             break
-        settled = None if around is None else around.settled.get(place)
-        if settled is not None and settled == m.store.changes(around.base):  # type: ignore[union-attr]
+        if (
+            around is not None
+            and place in around.settled
+            and around.settled[place] == m.store.changes(around.base)
+        ):
             break  # here the loop came to rest in an earlier iteration of the loop around it
         if previous is not None and _rests(m, base, previous, current):
             if around is not None:
