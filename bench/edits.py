@@ -2,21 +2,26 @@
 
     python bench/edits.py [LINES...]      default: 1400 and 4800
 
-Each edit changes a line in the middle of a model file; the time from sending it to receiving what is said of it is
-told without the server's pause for further keys, as a multiple of `ast.parse` on the same text in the same run.
-Between edits, `ping` is how long the server takes to answer a request that needs no analysis while one is under way.
+Each edit changes a line in the middle of a model file: a comment, or code in a function. The time from sending it to
+receiving what is said of it is told without the server's pause for further keys, as a multiple of `ast.parse` on the
+same text in the same run. Between edits, `ping` is how long the server takes to answer a request that needs no analysis
+while one is under way.
 """
 
 import argparse
 import ast
 import statistics
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from keystroke import best, model_file
 from wire import Client
 
 from gradvet.lsp.newest import SETTLE
+
+EDITS = {"a comment": ("\n", "# edit {}\n"), "code": ("    optimizer = ", "    rate = {} * 1e-4\n")}
+"""What the line before the edited one begins with, and that line."""
 
 
 def main() -> None:
@@ -30,27 +35,36 @@ def main() -> None:
     for lines in options.lines:
         text = model_file(lines)
         parsing = best(5, lambda text=text: ast.parse(text))
-        times, pings = edits(text, options.edits)
-        p95 = statistics.quantiles(times, n=20)[-1] if len(times) > 1 else times[0]
-        print(
-            f"{text.count(chr(10))} lines, {len(times)} edits: median {statistics.median(times) * 1000:.0f} ms, "
-            f"p95 {p95 * 1000:.0f} ms, {p95 / parsing:.1f} times ast.parse ({parsing * 1000:.1f} ms); "
-            f"ping while analysing: median {statistics.median(pings) * 1000:.0f} ms, most {max(pings) * 1000:.0f} ms"
-        )
+        for kind in EDITS:
+            times, pings = edits(text, options.edits, kind)
+            print(
+                f"{text.count(chr(10))} lines, {len(times)} edits of {kind}: {_words(times, pings, parsing)}"
+            )
 
 
-def edits(text: str, count: int) -> tuple[list[float], list[float]]:
-    """The seconds that each edit took after the pause, and each ping meanwhile."""
+def _words(times: Sequence[float], pings: Sequence[float], parsing: float) -> str:
+    p95 = statistics.quantiles(times, n=20)[-1] if len(times) > 1 else times[0]
+    return (
+        f"median {statistics.median(times) * 1000:.0f} ms, p95 {p95 * 1000:.0f} ms, "
+        f"{p95 / parsing:.1f} times ast.parse ({parsing * 1000:.1f} ms); "
+        f"ping while analysing: median {statistics.median(pings) * 1000:.0f} ms, most {max(pings) * 1000:.0f} ms"
+    )
+
+
+def edits(text: str, count: int, kind: str) -> tuple[list[float], list[float]]:
+    """The seconds that each edit of a kind took after the pause, and each ping meanwhile."""
     client = Client()
     uri = (Path.cwd() / "model.py").as_uri()
     client.open(uri, text)
     rows = text.splitlines(keepends=True)
     middle = len(rows) // 2
-    while rows[middle].strip():
+    before, line = EDITS[kind]
+    while not rows[middle - 1].startswith(before):
         middle += 1
+    rows.insert(middle, "")
     times, pings = [], []
     for version in range(2, count + 2):
-        rows[middle] = f"# edit {version}\n"
+        rows[middle] = line.format(version)
         start = time.perf_counter()
         document = {"uri": uri, "version": version}
         client.send(

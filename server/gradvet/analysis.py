@@ -9,11 +9,12 @@ from typing import Any
 
 from gradvet.autograd.facts import Expression, Facts
 from gradvet.autograd.python.imports import texts_imported
-from gradvet.autograd.run import run
+from gradvet.autograd.run import Runs, run
 from gradvet.collection import no_collection
 from gradvet.config import Config
 from gradvet.finding import Finding, Fix, Note, Severity
 from gradvet.rules import Rule, all_rules
+from gradvet.syntax.moved import moved
 from gradvet.syntax.packages import Read, seen_from
 from gradvet.syntax.parse import Module, Problem, parse
 from gradvet.syntax.place import is_block, place
@@ -87,24 +88,59 @@ class Analysis:
         return self.source.settled(fix.edits(self.module))
 
 
+@dataclass(slots=True)
+class Draft:
+    """What the analyses of one text have in common while it is edited: what an edit left as it was is not run again.
+
+    For one thread at a time. An analysis that was made with it is outdated by one whose tree is the same, moved;
+    and where another file that it rests on has changed, a new draft has to be begun.
+    """
+
+    module: Module | None = None
+    """The last text that could be read as a whole."""
+    runs: Runs = field(default_factory=dict)
+    read_paths: frozenset[str] = frozenset()
+    moved: bool = False
+    """Whether the tree of the last text is that of the one before, moved."""
+
+    def follow(self, source: Source) -> tuple[Module, Runs]:
+        """The tree of the text as it is now, and what is known of its parts."""
+        self.moved = False
+        if self.module is not None:
+            following = moved(self.module, source, same=len(self.runs) < 2)  # noqa: PLR2004
+            if following is not None:
+                self.module, self.moved = following, True
+                return following, self.runs
+        module = parse(source)
+        if module.problems:
+            return module, {}
+        self.module, self.runs, self.read_paths = module, {}, frozenset()
+        return module, self.runs
+
+
 def analyze(
     source: Source,
     config: Config = Config(),
     read: Read | None = None,
+    draft: Draft | None = None,
 ) -> Analysis:
     """Dry-run autograd over a source and let every chosen rule look at what it did.
 
     `read` gives the text of another module of the project by its path, or None. The answer depends
-    on nothing else: no clock, no disk, no environment.
+    on nothing else: no clock, no disk, no environment. A `draft` is of earlier texts of the same file: with it
+    the answer is the same and comes sooner.
     """
     with no_collection():
-        return _analyze(source, config, read)
+        return _analyze(source, config, read, draft or Draft())
 
 
-def _analyze(source: Source, config: Config, read: Read | None) -> Analysis:
-    module = parse(source)
+def _analyze(source: Source, config: Config, read: Read | None, draft: Draft) -> Analysis:
+    module, runs = draft.follow(source)
     asked: dict[str, str | None] = {}
-    facts = _run(module, read and _remembering(read, asked))
+    facts = _run(module, read and _remembering(read, asked), runs)
+    read_paths = frozenset(asked)
+    if module is draft.module:
+        read_paths = draft.read_paths = draft.read_paths | read_paths
     desk = _Desk(module, facts, Suppressions.of(module))
     for rule, finding in _findings(module, facts, config, facts.events):
         desk.take(rule, finding)
@@ -112,7 +148,7 @@ def _analyze(source: Source, config: Config, read: Read | None) -> Analysis:
         for rule, finding in _findings(module, facts, config, _unused_ignores(desk, config)):
             desk.take(rule, finding)
     diagnostics = tuple(sorted(desk.kept.values(), key=lambda found: (found.span, found.rule.name)))
-    return Analysis(module, diagnostics, module.problems, facts, frozenset(asked))
+    return Analysis(module, diagnostics, module.problems, facts, read_paths)
 
 
 @dataclass(slots=True)
@@ -197,11 +233,11 @@ def states(source: Source, read: Read | None = None) -> States:
     return States(module, facts.expressions, facts.limits)
 
 
-def _run(module: Module, read: Read | None) -> Facts:
+def _run(module: Module, read: Read | None, runs: Runs) -> Facts:
     """What the engine found out; nothing when it failed, and nothing where torch is never spoken of."""
     try:
         if _concerns_torch(module, read):
-            return run(module, read=read)
+            return run(module, read=read, runs=runs)
     except Exception:
         log.exception("the dry run of %s failed; it has no findings", module.source.path)
         return Facts((), {}, limits=("the dry run failed",))

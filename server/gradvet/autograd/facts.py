@@ -1,8 +1,8 @@
 """What a run found out: the state of every expression and the events in order. Read-only."""
 
 import ast
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from gradvet.autograd.events import Cut, Event
 from gradvet.syntax.parse import Module
@@ -89,7 +89,8 @@ class Facts:
 
     Events may have happened in modules that are only `imported`; states are those of the analysed one.
     `mixed` are expressions that held a tensor on one visit and a number on another. `way` finds the way of
-    a gradient from an expression, None where that held no tensor.
+    a gradient from an expression, None where that held no tensor. `stand_ins` are nodes of the run's own, each
+    with the one where it stands.
     """
 
     events: Sequence[Event]
@@ -99,3 +100,54 @@ class Facts:
     imported: Sequence[Module] = ()
     mixed: frozenset[ast.AST] = frozenset()
     way: Callable[[ast.AST], Way | None] = _no_way
+    stand_ins: Mapping[ast.AST, ast.AST] = field(default_factory=dict)
+
+
+class _Together(Mapping[ast.AST, ExpressionState]):
+    """The states of several parts, of which none shares storage with another."""
+
+    def __init__(self, parts: Sequence[Facts]) -> None:
+        self._parts = parts
+        self._part_of = {node: number for number, part in enumerate(parts) for node in part.states}
+
+    def __getitem__(self, node: ast.AST) -> ExpressionState:
+        number = self._part_of[node]
+        state = self._parts[number].states[node]
+        return replace(state, storage=frozenset((number << _STORAGE_BITS) + one for one in state.storage))
+
+    def __iter__(self) -> Iterator[ast.AST]:
+        return iter(self._part_of)
+
+    def __len__(self) -> int:
+        return len(self._part_of)
+
+    def way(self, node: ast.AST) -> Way | None:
+        """The way of a gradient from an expression, in the part that it is in."""
+        number = self._part_of.get(node)
+        return None if number is None else self._parts[number].way(node)
+
+
+_STORAGE_BITS = 32
+
+
+def together(parts: Sequence[Facts]) -> Facts:
+    """What runs of several parts of one module found out."""
+    if len(parts) == 1:
+        return parts[0]
+    states = _Together(parts)
+    return Facts(
+        [event for part in parts for event in part.events],
+        states,
+        tuple(dict.fromkeys(limit for part in parts for limit in part.limits)),
+        [expression for part in parts for expression in part.expressions],
+        [module for part in parts for module in part.imported],
+        frozenset().union(*(part.mixed for part in parts)),
+        states.way,
+        {node: there for part in parts for node, there in part.stand_ins.items()},
+    )
+
+
+def follow(facts: Facts) -> None:
+    """Put what stands for other nodes where those are now."""
+    for node, there in facts.stand_ins.items():
+        ast.copy_location(node, there)

@@ -40,11 +40,13 @@ MODE_SETTER = "mode setter"
 MOST_STEPS = 12_000  # of one part: the module's body, or what nothing reached and is run by itself
 MOST_STEPS_FOR_A_LINE = 20  # on top of those, in all parts together: a long file has more to run
 MOST_STEPS_IN_ALL = 36_000
+LEAST_SHARE = 1 / 6  # of those, for the smallest part of a module
 MOST_WORK = 4_000_000
 _TOO_MUCH_WORK = f"the run was stopped after {MOST_WORK} changes"
 MOST_CALLS_DEEP = 24
 MOST_RUNS_OF_ONE_FUNCTION = 240
 MOST_PASSES = 5
+EXACT_PASSES = 2  # of a loop: its first iteration and its second
 MOST_UNROLLED_TOGETHER = 100
 
 
@@ -84,6 +86,11 @@ class Loop:
         """What loops inside left of this one's state when one more pass changed nothing, by node and context."""
         self.trains = False
         self.context = 0
+
+    @property
+    def stands_for_many(self) -> bool:
+        """Whether this pass is any of the later iterations: how much has come together by then is not known."""
+        return self.number > EXACT_PASSES
 
 
 class Frame:
@@ -232,9 +239,10 @@ class Machine:
         self.limits: dict[str, None] = {}
         self.steps = 0
         self.last_step = MOST_STEPS
-        body = module.tree.body
-        lines = body[-1].end_lineno or 0 if body else 0
-        self._last_of_all = min(MOST_STEPS + lines * MOST_STEPS_FOR_A_LINE, MOST_STEPS_IN_ALL)
+        self._last_of_all = min(
+            MOST_STEPS + module.lines * MOST_STEPS_FOR_A_LINE,
+            int(MOST_STEPS_IN_ALL * max(module.share, LEAST_SHARE)),
+        )
         self.grads: set[int] = set()
         self.given_back: frozenset[int] = (
             frozenset()
@@ -283,6 +291,7 @@ class Machine:
         self.star_imports: dict[int, list[str]] = {}
         self.imports: Any = None
         self.stand_ins: dict[ast.AST, ast.AST] = {}
+        self._read_first: dict[ast.Name, ast.Name] = {}
         self.defined: dict[ast.AST, Value] = {}
         self._addresses: dict[tuple[int, int, str], int] = {}
         self._contexts: dict[tuple[int, int], int] = {}
@@ -320,6 +329,14 @@ class Machine:
         return "send" in self._text and any(
             isinstance(node, ast.Attribute) and node.attr == "send" for node in walk(self.main)
         )
+
+    def read_first(self, target: ast.Name) -> ast.Name:
+        """What reads a name before `name += value` writes it: a node that stands where the name does."""
+        read = self._read_first.get(target)
+        if read is None:
+            read = self._read_first[target] = ast.copy_location(ast.Name(target.id, ast.Load()), target)
+            self.stand_ins[read] = target
+        return read
 
     # -- grad mode
 

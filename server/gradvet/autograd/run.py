@@ -4,7 +4,7 @@ import ast
 
 from gradvet.autograd.events import Cut
 from gradvet.autograd.expressions_seen import WatchedMachine
-from gradvet.autograd.facts import Facts
+from gradvet.autograd.facts import Facts, follow, together
 from gradvet.autograd.judging.judge import Judge
 from gradvet.autograd.judging.verdicts import conclude
 from gradvet.autograd.library import (  # noqa: F401  some only register what they know
@@ -29,23 +29,39 @@ from gradvet.autograd.python import (  # noqa: F401  they register themselves
     python_calls,
     statements,
 )
-from gradvet.autograd.python.imports import Imports
+from gradvet.autograd.python.imports import Imports, texts_imported
 from gradvet.autograd.reasons import States
 from gradvet.autograd.unreached import bounded, unreached
 from gradvet.collection import no_collection
 from gradvet.syntax.packages import Read
 from gradvet.syntax.parse import Module
+from gradvet.syntax.parts import Statements, parts
 from gradvet.syntax.together import Together
 
+Runs = dict[Statements, Facts]
+"""What was found out of parts of a module, by their statements."""
 
-def run(module: Module, *, watch: bool = False, read: Read | None = None) -> Facts:
+
+def run(module: Module, *, watch: bool = False, read: Read | None = None, runs: Runs | None = None) -> Facts:
     """Dry-run autograd over a module. Bounds that were reached are told in `limits`.
 
     A run that is watched also tells what each expression held that was no tensor; it takes longer.
     `read` gives the texts of other modules of the project, which are run when they are imported.
+    Parts that are among `runs` are not run again; afterwards it holds those of this module.
     """
     with no_collection():
-        return _run(module, watch=watch, read=read)
+        whole = watch or (read is not None and any(True for _ in texts_imported(module, read)))
+        divided = (tuple(module.tree.body),) if whole else parts(module)
+        known = {} if runs is None else runs
+        for statements in divided:
+            if statements in known:
+                follow(known[statements])
+            else:
+                part = module if len(divided) == 1 else module.part(statements)
+                known[statements] = _run(part, watch=watch, read=read)
+        for statements in known.keys() - set(divided):
+            del known[statements]
+        return together([known[statements] for statements in divided])
 
 
 def _run(module: Module, *, watch: bool, read: Read | None) -> Facts:
@@ -68,7 +84,7 @@ def _run(module: Module, *, watch: bool, read: Read | None) -> Facts:
         states, m.vague, m.cells, [Cut(cut.kind, cut.name, cut.node) for cut in m.cuts], judge.leaf_names
     )
     mixed = frozenset(node for node in m.numbers if node in states)
-    facts = Facts(m.events, told, tuple(m.limits), seen, imported, mixed, told.way)
+    facts = Facts(m.events, told, tuple(m.limits), seen, imported, mixed, told.way, m.stand_ins)
     vars(
         m
     ).clear()  # the machine and its parts hold one another: without this only the collector could free them

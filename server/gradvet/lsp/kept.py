@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from gradvet.analysis import Analysis
 from gradvet.config import Config
+from gradvet.syntax.parse import Module
 
 MOST = 8
 MOST_CHARACTERS = 100_000  # of text; an analysis holds some 200 bytes for each
@@ -40,6 +41,12 @@ class Kept:
                 len(self._analyses) > 1 and sum(len(text) for _, text, _ in self._analyses) > MOST_CHARACTERS
             ):
                 self._analyses.popitem(last=False)
+
+    def outdated(self, module: Module | None) -> None:
+        """The tree of an analysis is about to follow another text."""
+        with self._lock:
+            for key in [key for key, found in self._analyses.items() if found.module is module]:
+                del self._analyses[key]
 
     def changed(self, paths: Iterable[str]) -> None:
         """Files have changed, in the editor or on the disk."""

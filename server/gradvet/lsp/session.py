@@ -12,7 +12,7 @@ from typing import Any, TypeVar, cast
 from lsprotocol import types as lsp
 from pygls.lsp.server import LanguageServer
 
-from gradvet.analysis import Analysis, analyze
+from gradvet.analysis import Analysis, Draft, analyze
 from gradvet.config import Config
 from gradvet.lsp import proto
 from gradvet.lsp.abilities import Abilities
@@ -70,6 +70,7 @@ class Session(LanguageServer):
         self._project = Project(self.warn)
         self._kept = Kept()
         self._configs: dict[str, Config] = {}
+        self._drafts: dict[str, Draft] = {}
         self._pushes: dict[str, asyncio.Task[None]] = {}
         self._pushed: dict[str, tuple[str, ...]] = {}
         self._warned: set[str] = set()
@@ -117,7 +118,13 @@ class Session(LanguageServer):
             since = self._kept.changes
             if (known := self._kept.get(key)) is not None:
                 return known
-            analysis = analyze(source, config, self.reader(document))
+            draft = self._drafts.setdefault(document.uri, Draft())
+            before = draft.module
+            try:
+                analysis = analyze(source, config, self.reader(document), draft)
+            finally:
+                if draft.moved:
+                    self._kept.outdated(before)
             # without word of changes on the disk, nobody knows whether what it rests on is still the same
             if self.abilities.watch_files or not analysis.read_paths:
                 self._kept.put(key, analysis, since)
@@ -179,7 +186,10 @@ class Session(LanguageServer):
     def touched(self, *uris: str) -> None:
         """Texts may have changed that others rest on: look again at those, as soon as there is peace."""
         self._touched.update(uris)
-        self._kept.changed(with_slashes(path_of(uri)) for uri in uris if uri.startswith("file:"))
+        paths = [with_slashes(path_of(uri)) for uri in uris if uri.startswith("file:")]
+        self._kept.changed(paths)
+        for name in [name for name, draft in self._drafts.items() if not draft.read_paths.isdisjoint(paths)]:
+            del self._drafts[name]
         if self._looking is not None:
             self._looking.cancel()
         self._looking = asyncio.ensure_future(self._look_again())
@@ -203,6 +213,7 @@ class Session(LanguageServer):
         """Analyse these anew, and let the client know."""
         for document in documents:
             self.newest.forget(document.uri)
+            self._drafts.pop(document.uri, None)
             self.push(document.uri)
         if not documents:
             return
@@ -232,6 +243,7 @@ class Session(LanguageServer):
         name = whole or next(iter(uris), "")
         self._stop_push(name)
         self._configs.pop(name, None)
+        self._drafts.pop(name, None)
         self.newest.forget(name)
         self.touched(*uris)
         if not self.abilities.pull:

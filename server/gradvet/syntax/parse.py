@@ -3,6 +3,7 @@
 import ast
 import re
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -33,6 +34,19 @@ class Module:
         self.tree = tree
         self.problems = problems
         self.healed = source.readable if healed is None else healed
+        self.share = 1.0
+        """How much of its source it is, by lines."""
+
+    def part(self, statements: Sequence[ast.stmt]) -> "Module":
+        """Some of its statements, as a module by itself."""
+        one = Module(self.source, ast.Module([*statements], []), self.problems, self.healed)
+        one.share = self.share * sum(map(lines, statements)) / max(self.lines, 1)
+        return one
+
+    @property
+    def lines(self) -> int:
+        """How many lines its statements take."""
+        return sum(map(lines, self.tree.body))
 
     @cached_property
     def parents(self) -> Parents:
@@ -62,6 +76,11 @@ class Module:
         while not isinstance(node, ast.stmt):
             node = self.parents[node]
         return node
+
+
+def lines(statement: ast.stmt) -> int:
+    """How many lines a statement takes."""
+    return (statement.end_lineno or statement.lineno) - statement.lineno + 1
 
 
 def parse(source: Source) -> Module:

@@ -5,6 +5,7 @@ when one of its names is used: most of a project is never needed, and circles do
 """
 
 import ast
+import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -37,6 +38,7 @@ from gradvet.autograd.memory.values import (
 from gradvet.autograd.python.names import globals_of
 from gradvet.syntax.packages import Packages, Read, is_package, with_slashes, within
 from gradvet.syntax.parse import Module, parse
+from gradvet.syntax.tree import on_rows
 from gradvet.text import Source
 
 MOST_MODULES = 100
@@ -50,6 +52,7 @@ MOST_CALLS_OF_A_DIRECT_ONE = 5
 MOST_STEPS_OF_IMPORTS = 12_000
 MOST_IMPORTS_DEEP = 20
 MOST_PARSED = 160
+_IMPORT = re.compile(r"\bimport\b")
 
 
 @lru_cache(maxsize=MOST_PARSED)
@@ -70,7 +73,7 @@ def texts_imported(module: Module, read: Read) -> Iterator[str]:
     """The texts of the project's modules that a module itself imports."""
     packages = Packages(read)
     path = with_slashes(module.source.path)
-    for node in ast.walk(module.tree):
+    for node in on_rows(module.tree, module.rows(_IMPORT)):
         for name, taken in _asked(node):
             place = _place(packages, path, name, taken)
             if place is None:

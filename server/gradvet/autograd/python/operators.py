@@ -120,7 +120,9 @@ def binary(m: Machine, node: ast.AST, op: ast.operator, left: Value, right: Valu
     forgotten.used(m, right, node)
     if kind is ast.Sub and m.judge is not None:
         m.judge.snapshots.compared(node, left, right)
-    made = _own_operator(m, node, kind, left, right)
+    made = _any_length(m, node, left, right) if kind is ast.Add else None
+    if made is None:
+        made = _own_operator(m, node, kind, left, right)
     if made is None:
         made = _tensor_op(m, node, kind, left, right)
     if made is not None:
@@ -163,6 +165,24 @@ def _not_none(value: Value) -> Value:
     if type(value) is not Union or const(None) not in value.atoms:
         return value
     return join_all([atom for atom in value.atoms if atom != const(None)]) or value
+
+
+def _any_length(m: Machine, node: ast.AST, left: Value, right: Value) -> Value | None:
+    """Tuples of several lengths put together in a pass that stands for many: how long they are by then is not known."""
+    if type(left) is not Union or not (m.loops and m.loops[-1].stands_for_many):
+        return None
+    left, right = _not_none(left), _not_none(right)
+    elements: list[Value] = []
+    for atom in (*atoms(left), *atoms(right)):
+        content = m.cells.get(getattr(atom, "address", -1))
+        if type(atom) is Tuple:
+            elements += atom.items
+        elif type(content) is Sequence and content.kind == "tuple":
+            elements += [] if content.element is None else [content.element]
+        else:
+            return None
+    longer = any(type(atom) is not Tuple or atom.items for atom in atoms(right))
+    return m.new(node, Sequence("tuple", None, join_all(elements), nonempty=longer)) if elements else None
 
 
 def _special(m: Machine, value: Value, name: str) -> Value | None:
@@ -276,7 +296,8 @@ def _sequences(m: Machine, node: ast.AST, kind: type, a: Any, b: Any, left: Valu
         parts = [v for v in (a.element, b.element) if v is not None]
         return m.new(node, Sequence(a.kind, None, join_all(parts)))
     parts = [content.element, *(other.items if type(other) is Tuple else ())]
-    return m.new(node, Sequence("list", None, join_all([p for p in parts if p is not None])))
+    kept = content.kind if type(other) is Tuple else "list"  # only a tuple takes a tuple
+    return m.new(node, Sequence(kept, None, join_all([p for p in parts if p is not None])))
 
 
 def of_sets(a: Sequence, b: Sequence, how: str) -> Sequence:
@@ -407,6 +428,8 @@ def _contains(m: Machine, kind: type, left: Value, right: Value) -> Value:
 
 def in_place(m: Machine, node: ast.AugAssign, op: ast.operator, current: Value, value: Value) -> Value:
     """`current op= value`: the object that the target is bound to afterwards."""
+    if type(op) is ast.Add and (longer := _any_length(m, node, current, value)) is not None:
+        return longer
     if type(current) is Union and m.tensor(current) is None:
         groups = [group for group in _groups(m, current) if group != const(None)]
         with m.one_of(groups):
@@ -423,7 +446,7 @@ def in_place(m: Machine, node: ast.AugAssign, op: ast.operator, current: Value, 
         if done is not None:
             return done
     content = m.cells.get(getattr(current, "address", -1))
-    if type(content) is Sequence and type(op) is ast.Add:
+    if type(content) is Sequence and type(op) is ast.Add and content.kind != "tuple":
         extend(m, current, value, node)
         return current
     if type(content) is Array:

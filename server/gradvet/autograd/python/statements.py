@@ -75,9 +75,7 @@ def _aug_assign(m: Machine, node: ast.AugAssign) -> bool:
     target = node.target
     match target:
         case ast.Name():
-            name = ast.copy_location(ast.Name(target.id, ast.Load()), target)
-            m.stand_ins[name] = target
-            current = m.eval(name)
+            current = m.eval(m.read_first(target))
             result = in_place(m, node, node.op, current, m.eval(node.value))
             bind(m, target.id, result)
         case ast.Attribute():
