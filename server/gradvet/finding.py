@@ -126,6 +126,8 @@ def without_gradient(event: CutPath) -> str:
 def of_the_loss(event: CutPath) -> tuple[Note, ...]:
     """The loss that a cut belongs to, whose parameters they are, the call that led there, and what is assumed."""
     words = "the term has no effect in {}" if event.term else "{} cannot reach them"
+    if event.form == "residual":
+        words = "no gradient goes through it in {}"
     notes = [Note("loss", words.format(code(event.loss)), event.loss)]
     if event.owner is not None:
         notes.append(Note("owned", f"by the optimizer {code(event.owner)}", event.owner))

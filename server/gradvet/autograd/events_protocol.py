@@ -11,13 +11,15 @@ class GradientNotCleared(Event):
     """`node` adds to a gradient that `step` has used before and nothing has cleared.
 
     `node` is the backward, or the place where a gradient is read that the program uses by itself (`manual`); `repeated`
-    is whether the loop is in this file, `known` whether what steps is known to be an optimizer.
+    is whether the loop is in this file, `known` whether what steps is known to be an optimizer. `leaves` are the names of
+    those that nothing clears, where others are cleared.
     """
 
     step: ast.AST
     manual: bool
     repeated: bool
     known: bool
+    leaves: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

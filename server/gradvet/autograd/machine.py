@@ -195,7 +195,7 @@ class CutInfo:
 
 
 KINDS_OF_CUTS = (
-    "forced", "rewrap", "item", "numpy", "grad", "checkpoint", "collective", "sample",
+    "forced", "cancelled", "rewrap", "item", "numpy", "grad", "checkpoint", "collective", "sample",
     "data", "detach", "no_grad", "nondiff", "zero",
 )  # fmt: skip
 """The kinds of cuts, those first that are seldom meant: where several hide a leaf, one of them is told."""

@@ -8,6 +8,7 @@ from gradvet.autograd.knowledge.lookup import load
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import MAYBE, NOTHING, YES, Node, Tensor
 from gradvet.autograd.memory.values import (
+    SETTING,
     Const,
     Layer,
     Number,
@@ -111,6 +112,12 @@ def is_made_of_data(m: Machine, value: Value, depth: int = 0) -> bool:
     return False
 
 
+def is_setting(m: Machine, value: Value) -> bool:
+    """Whether something unknown was read from the command line: it is no tensor."""
+    content = m.cells.get(getattr(value, "address", -1))
+    return type(content) is Opaque and content.reason == SETTING
+
+
 def is_weight(m: Machine, value: Value, depth: int = 0) -> bool:
     """Whether a factor may be a weight: a number, something that was given, an attribute, or computed from such."""
     contents = [m.cells.get(getattr(atom, "address", -1), atom) for atom in atoms(value)]
@@ -118,7 +125,9 @@ def is_weight(m: Machine, value: Value, depth: int = 0) -> bool:
         type(content) in (Const, Number)
         or (
             type(content) is Opaque
-            and (content.reason.startswith((*_DATA, "a part of")) or _is_of_weights(m, content, depth))
+            and (
+                content.reason.startswith((*_DATA, "a part of", SETTING)) or _is_of_weights(m, content, depth)
+            )
         )
         for content in contents
     )

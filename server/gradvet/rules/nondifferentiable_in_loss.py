@@ -15,6 +15,12 @@ from gradvet.finding import (
 )
 from gradvet.rules import rule
 
+_WHY = {
+    "nondiff": "has no gradient",
+    "zero": "has a gradient that is zero everywhere",
+    "cancelled": "adds what it takes away, and the gradients of the two cancel out",
+}
+
 
 @rule(CutPath, NoBackward, family="cut", severity=Severity.WARNING)
 def check(event: CutPath | NoBackward) -> Iterator[Finding]:
@@ -28,7 +34,7 @@ def check(event: CutPath | NoBackward) -> Iterator[Finding]:
             (),
             Severity.ERROR,
         )
-    elif event.kind in ("nondiff", "zero"):
-        why = "has no gradient" if event.kind == "nondiff" else "has a gradient that is zero everywhere"
+    elif event.kind in _WHY:
+        what, why = code(event.node) if event.kind == "cancelled" else what, _WHY[event.kind]
         lost = "what is made of it adds a constant to the loss" if event.term else without_gradient(event)
         yield cut_off(event, f"{what} {why}: {lost}")

@@ -19,7 +19,7 @@ def check(event: OptimizerMisses) -> Iterator[Finding]:
         notes = () if event.place is None else (Note("step", "it finds no gradient here", event.place),)
         yield Finding(
             event.node,
-            f"{message}: backward fills the gradients of {named(event.leaves)}, which no step uses",
+            f"{message}: backward fills the gradients of {named(event.leaves) or 'other parameters'}, which no step uses",
             (*notes, *called_from(event.calls)),
         )
         return

@@ -27,11 +27,8 @@ def check(event: CutPath) -> Iterator[Finding]:
     """Report a number that stands in a loss where a tensor was meant."""
     if event.kind != "item":
         return
-    yield cut_off(
-        event,
-        f"{code(event.node)} is a Python number without a graph: {without_gradient(event)}",
-        _fixes(event),
-    )
+    message = f"{code(event.node)} is a Python number without a graph: {without_gradient(event)}"
+    yield cut_off(event, f"{message} through it" if event.form == "parameter" else message, _fixes(event))
 
 
 def _fixes(event: CutPath) -> Iterator[Fix]:

@@ -12,6 +12,7 @@ from gradvet.text import Edit
 _SAYS = {
     "bootstrap": "{what} is part of a target and keeps its graph: the loss also moves the target towards the prediction",
     "weight": "{what} weights a log-probability and keeps its graph: the policy's loss also trains what computed the weight",
+    "ratio": "{what} is of one policy twice, each with its graph: where the two are the same, their gradients cancel out",
     "teacher": "{what} is what a student is to learn and keeps its graph: the loss also pulls the teacher to the student",
     "branch": "{what} pulls both branches to one another, and nothing else is in the loss: a constant output solves it",
     "follower": "{what} runs with a graph that nobody needs: its parameters are only ever set from another network",

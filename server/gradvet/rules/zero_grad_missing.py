@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from gradvet.autograd.events_protocol import GradientNotCleared
-from gradvet.finding import Finding, Note, Severity, called_from, code
+from gradvet.finding import Finding, Note, Severity, called_from, code, named
 from gradvet.rules import rule
 
 
@@ -13,6 +13,12 @@ def check(event: GradientNotCleared) -> Iterator[Finding]:
     if event.manual:
         message = f"{code(event.node)} holds the sum of all iterations: nothing clears it after it was used"
         step = Note("used", f"{code(event.step)} uses it in each iteration", event.step)
+    elif event.leaves:
+        message = (
+            f"{code(event.node)} adds to what every earlier iteration gave to {named(event.leaves)}: nothing clears it "
+            f"after {code(event.step)} has used it"
+        )
+        step = Note("step", "the next iteration's step uses them again", event.step)
     else:
         message = (
             f"{code(event.node)} adds to the gradients of every earlier iteration: nothing clears them "

@@ -77,9 +77,13 @@ def _constant_losses(m: Machine, judge: Judge, parents: Parents, before: set[int
 def _lost_leaves(m: Machine, judge: Judge, parents: Parents, before: set[int]) -> set[int]:
     """Leaves that an optimizer owns, that no backward reached, and that a cut on the way to a loss hides."""
     done = set[int]()
-    for _, optimizer, owner in judge.optimizers:
+    for ref, optimizer, owner in judge.optimizers:
         owns = {leaf for leaf in optimizer.owns if judge.losses_of.get(leaf)}
-        missed = {leaf for leaf in owns if leaf not in judge.reached_leaves and _trains(m, leaf)}
+        # What `autograd.grad` gives of a leaf is not put into its `.grad`.
+        empty = judge.protocol.steps_with_nothing(ref)
+        reached = {at for at in judge.reached_leaves if not empty or at & ~1 in judge.protocol.fills}
+        missed = {leaf for leaf in owns if leaf not in reached and _trains(m, leaf)}
+        all_cut = bool(owns) and owns <= missed
         told: set[int] = set()
         losses = {loss: None for leaf in missed for loss in judge.losses_of[leaf]}
         pairs = [(number, loss) for loss in losses for number in judge.cuts_of.get(loss, ())]
@@ -97,11 +101,16 @@ def _lost_leaves(m: Machine, judge: Judge, parents: Parents, before: set[int]) -
             ):
                 continue
             chosen = bool(info.leaves - optimizer.owns)  # the optimizer was given some of what is hidden here
-            if info.kind == "no_grad" and not chosen and _freezes(m, judge, info.node, hidden, parents):
+            # Nobody builds an optimizer of nothing but what is frozen.
+            idle = all_cut and all(leaf in missed for leaf in optimizer.owns if _trains(m, leaf))
+            if (
+                info.kind == "no_grad"
+                and not (chosen or idle)
+                and _freezes(m, judge, info.node, hidden, parents)
+            ):
                 continue
             told |= hidden
             done |= {number, *(info.upstream if info.kind == "forced" else ())}
-            all_cut = bool(owns) and owns <= missed
             _tell(m, judge, parents, number, loss, hidden, owner=owner, all_cut=all_cut)
     return done
 
@@ -135,6 +144,9 @@ def _side_ways(m: Machine, judge: Judge, parents: Parents, told: set[int]) -> No
                 # What is scored by its probability is drawn on purpose; what a module goes on with is not.
                 meant = number in notes.scored or number not in notes.fed or info.form != "rsample"
                 hidden = set() if meant else {leaf for leaf in hidden if leaf & ~1 in reached}
+            elif info.kind == "item" and info.form == "parameter":
+                # `math.exp(log_var)` drops the gradient by the way; `.item()` and `float()` say that it is meant.
+                hidden = {leaf for leaf in hidden if leaf & ~1 in reached}
             elif info.kind not in ("checkpoint", "collective"):
                 continue
             if hidden:

@@ -1,7 +1,7 @@
 """Parameters that came to a module, or began to train, after an optimizer had taken its parameters."""
 
 import ast
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -117,21 +117,27 @@ class OptimizerNotes:
                 place = protocol.sites[steps[-1].number].node if idle else None
                 calls = m.calls_of.get(site, ())
                 other = None if idle else twin
-                m.emit(OptimizerMisses(site, calls, self._called(left), place, False, idle, other))
+                m.emit(OptimizerMisses(site, calls, parameter_names(m, left), place, False, idle, other))
                 return
 
     def _trains(self, leaf: int) -> bool:
-        state = self.machine.cells.get(leaf)
-        return type(state) is Tensor and state.parameter == YES and self._flag(leaf) == YES
+        # What was made in a loop's last iteration is one of the older ones when the loop has ended.
+        cells = self.machine.cells
+        at = leaf if leaf in cells else leaf | 1
+        state = cells.get(at)
+        return type(state) is Tensor and state.parameter == YES and self._flag(at) == YES
 
-    def _called(self, leaves: set[int]) -> tuple[str, ...]:
-        """The names of parameters, by the attribute or variable that holds their module."""
-        m, found = self.machine, dict[int, str]()
-        for key, value in list(m.cells.items()):
-            if type(value) is not Ref or type(key) is not tuple or str(key[1]).startswith("#"):
-                continue
-            for path, leaf in members(m, value).parameters if is_module(m, value) else ():
-                name = f"{key[1]}.{path}"
-                if leaf.address & ~1 in leaves and key[1] != "self":
-                    found[leaf.address & ~1] = max(found.get(leaf.address & ~1, ""), name, key=len)
-        return tuple(sorted(found.get(leaf, "a parameter") for leaf in leaves))
+
+def parameter_names(m: Machine, leaves: Iterable[int]) -> tuple[str, ...]:
+    """The names of parameters, by the attribute or variable that holds their module; what has none is left out."""
+    wanted, found = {leaf & ~1 for leaf in leaves}, dict[int, str]()
+    for key, value in list(m.cells.items()) if wanted else ():
+        if type(value) is not Ref or type(key) is not tuple or str(key[1]).startswith("#"):
+            continue
+        for path, leaf in members(m, value).parameters if is_module(m, value) else ():
+            name = f"{key[1]}.{path}"
+            if leaf.address & ~1 in wanted and key[1] != "self":
+                found[leaf.address & ~1] = max(found.get(leaf.address & ~1, ""), name, key=len)
+    known = m.judge.leaf_names if m.judge is not None else {}
+    names = [found.get(leaf) or known.get(leaf, "") for leaf in wanted]
+    return tuple(sorted(filter(None, names)))

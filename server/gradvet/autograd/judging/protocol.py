@@ -135,6 +135,11 @@ class Protocol:
     clearing: set[str] = field(default_factory=set)
     places: dict[tuple[int, str], dict[str, ast.AST]] = field(default_factory=dict)
 
+    def steps_with_nothing(self, optimizer: Ref) -> bool:
+        """Whether an optimizer makes steps, and never finds a gradient."""
+        met = [g for step in self.steps if step.optimizer == optimizer.address for g in step.gradients]
+        return bool(met) and all(g.phases == CLEAR for g in met)
+
     # -- told by the machine
 
     def begins_alone(self) -> None:
@@ -335,7 +340,7 @@ class Protocol:
             self.clips.append(Clip(number, owned.owns, gradients, empty, scaled))
 
     def generator(self, ref: Ref) -> None:
-        """`parameters()` was called: what it gives can be walked once."""
+        """`parameters()` was called, or a generator was made of something: it can be walked once."""
         self.machine.store.set((ref.address, SPENT), NO)
 
     def consumed(self, value: Value, node: ast.AST) -> ast.AST | None:

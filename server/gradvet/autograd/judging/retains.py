@@ -3,7 +3,7 @@
 import ast
 from dataclasses import dataclass, field
 
-from gradvet.autograd.events import Backward, RetainUnneeded
+from gradvet.autograd.events import Backward, CutPath, RetainUnneeded
 from gradvet.autograd.graph import UNKNOWN, reachable
 from gradvet.autograd.held import held_tensors
 from gradvet.autograd.machine import Machine
@@ -103,6 +103,15 @@ class RetainNotes:
         for site, known in self.sites.items():
             if not known.needed:
                 m.emit(RetainUnneeded(site, known.calls, known.root, known.alone))
+
+
+def told_as_cuts(m: Machine) -> None:
+    """That `create_graph` was meant where `retain_graph` stands is told there already."""
+    cut = {event.node for event in m.events if isinstance(event, CutPath) and event.kind == "grad"}
+    if cut:
+        m.events[:] = [
+            event for event in m.events if not (isinstance(event, RetainUnneeded) and event.node in cut)
+        ]
 
 
 def _retains(site: ast.AST) -> bool:

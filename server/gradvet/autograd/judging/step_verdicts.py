@@ -12,6 +12,7 @@ from gradvet.autograd.events_protocol import (
     ScalerMisused,
     StepTooEarly,
 )
+from gradvet.autograd.judging.optimizer_notes import parameter_names
 from gradvet.autograd.judging.protocol import Clip, Protocol, Site, Step
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import NOTHING, YES, Tensor
@@ -58,6 +59,8 @@ class StepVerdicts:
         if (kept and self._comes_again(step, mixed)) or self._never_cleared(step, relevant):
             if not self.protocol.forgotten:
                 self._not_cleared(step, site, relevant)
+        elif forgotten := self._forgotten(step):
+            self._not_cleared(step, site, list(forgotten.values()), forgotten)
         elif step.optimizer in self.protocol.by_hand or not self.protocol.by_hand.isdisjoint(step.leaves):
             return  # a backward need not be what fills them
         elif all(g.phases & DROPPED and not g.phases & ~(DROPPED | CLEAR) for g in relevant):
@@ -105,6 +108,20 @@ class StepVerdicts:
             return False
         return not around or any(loop.node is not None for loop in around) or not self._cleared(step)
 
+    def _forgotten(self, step: Step) -> dict[int, Gradient]:
+        """The leaves of which a step uses the sum of all iterations, and that nothing clears while others are cleared."""
+        clears, by_hand = self.protocol.clears, self.protocol.by_hand
+        if step.manual or len(step.leaves) != len(step.gradients) or step.optimizer in by_hand:
+            return {}
+        found = {
+            leaf: gradient
+            for leaf, gradient in zip(step.leaves, step.gradients, strict=True)
+            if gradient.phases == MIXED
+            and leaf not in by_hand
+            and not any(leaf in clear.leaves or leaf ^ 1 in clear.leaves for clear in clears)
+        }
+        return found if found and self._comes_again(step, list(found.values())) else {}
+
     def _cleared(self, step: Step) -> bool:
         """Whether anything clears, at any time, what a step uses."""
         return any(clear.seen and self.protocol.reaches(clear, step) for clear in self.protocol.clears)
@@ -124,7 +141,9 @@ class StepVerdicts:
             for clear in self.protocol.clears
         )
 
-    def _not_cleared(self, step: Step, site: Site, gradients: list[Gradient]) -> None:
+    def _not_cleared(
+        self, step: Step, site: Site, gradients: list[Gradient], leaves: Iterable[int] = ()
+    ) -> None:
         numbers = [n for g in gradients for n in g.backwards if g.phases & MIXED]
         if step.manual:
             node, calls = step.read or (site.node, site.calls)
@@ -140,7 +159,15 @@ class StepVerdicts:
         if not repeated and not step.manual and not self._together(numbers, step):
             return  # whoever calls the one and the other may clear in between
         self.machine.emit(
-            GradientNotCleared(backward.node, backward.calls, site.node, step.manual, repeated, step.known)
+            GradientNotCleared(
+                backward.node,
+                backward.calls,
+                site.node,
+                step.manual,
+                repeated,
+                step.known,
+                parameter_names(self.machine, leaves),
+            )
         )
 
     def _together(self, backwards: list[int], step: Step) -> bool:

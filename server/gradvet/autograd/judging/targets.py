@@ -4,6 +4,7 @@ The shape of the computation tells, not a name alone:
 
 - a bootstrapped value, data plus a part of what a network gives, is compared with what a network gives;
 - the log-probability of an action that was only drawn is weighted with something that has a graph of its own;
+- the log-probability that an action had is subtracted from what the same policy gives it, and has its graph still;
 - a teacher's probabilities weight a student's log-probabilities;
 - a loss only pulls two branches together, of which one goes through all of the other's modules and more;
 - a network that is only ever set from another one is run with a graph.
@@ -115,6 +116,8 @@ class Targets:
             for score, weight in (made.asking[:2], made.asking[1::-1]):
                 if score.sure and (weight.sure or self._is_there(weight)):
                     yield from self._weighted(made, score, weight)
+        elif made.name in PRODUCT and len(asking) == 1 and len(made.parts) > 1:
+            yield from self._ratio(asking[0])
         elif made.name in DIVERGENCES:
             for part in asking:
                 if part.role == "target":
@@ -183,6 +186,21 @@ class Targets:
         if not differences and (kind != "drawn" or not any(at in self.flow.outputs for at in chain.ends)):
             return
         yield self._speak("weight", made, weight, differences[-1] if differences else None)
+
+    def _ratio(self, part: Part) -> Iterator[Found]:
+        """`exp(log_prob - old)` that weights a constant: where both are of one policy and attached, nothing is left."""
+        for at in self.flow.walk(part.nodes, SHAPE).ends:
+            made = self.flow.made(at)
+            if made is None or made.name != "exp" or len(made.asking) != 1:
+                continue
+            for inner in self.flow.all_made(self.flow.walk(made.asking[0].nodes, SHAPE).ends):
+                sides = [side for side in inner.asking if side.sure]
+                if inner.name not in DIFFERENCE or len(sides) != 2 or not isinstance(inner.site, ast.BinOp):  # noqa: PLR2004
+                    continue
+                one, other = sides
+                if one.leaves and one.leaves == other.leaves and self._score(one) and self._score(other):
+                    operand = inner.site.right
+                    yield Found("ratio", inner.site, inner.calls, operand, made.site, None, other.leaves)
 
     def _score(self, part: Part) -> str:
         """`drawn` for the log-probability of an action that was sampled, `log` for any other, else empty."""

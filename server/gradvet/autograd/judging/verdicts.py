@@ -18,6 +18,7 @@ from gradvet.autograd.judging.intents import intents
 from gradvet.autograd.judging.judge import DataRead, Edit, Judge, ModuleCall
 from gradvet.autograd.judging.number_lists import tensors_among_numbers
 from gradvet.autograd.judging.open_data import asks_what, open_data
+from gradvet.autograd.judging.retains import told_as_cuts
 from gradvet.autograd.judging.retention import Kept, holder_words
 from gradvet.autograd.judging.unused_terms import unused_terms
 from gradvet.autograd.machine import CutInfo, Machine
@@ -44,6 +45,7 @@ def conclude(m: Machine, judge: Judge, module: Module) -> None:
         m.emit(event)
     function_forms(m)
     told_as_escapes(m)
+    told_as_cuts(m)
 
 
 def _conclude(m: Machine, judge: Judge, module: Module) -> None:

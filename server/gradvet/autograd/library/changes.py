@@ -4,9 +4,10 @@ import ast
 
 from gradvet.autograd.graph import add_node, unknown_key
 from gradvet.autograd.knowledge.lookup import Op
+from gradvet.autograd.library.constant_terms import dead_terms
 from gradvet.autograd.library.inputs import in_mode
 from gradvet.autograd.library.kept import Inputs, Operand, Places, saved_by
-from gradvet.autograd.library.results import MOST_ORIGINS, dead_terms
+from gradvet.autograd.library.results import MOST_ORIGINS
 from gradvet.autograd.library.storages import (
     bases_of,
     changed_unseen,
@@ -69,10 +70,12 @@ def edit(
     parameter: str = "self",
     maker: ast.AST | None = None,
     unknown: tuple[Value, ...] = (),
+    places: tuple[Operand, ...] = (),
 ) -> None:
     """Change a tensor in place: bump its version, and record in the graph what autograd records.
 
-    What is `unknown` among the arguments may be a tensor that requires grad.
+    What is `unknown` among the arguments may be a tensor that requires grad. Of constants that are written at some
+    `places` a tensor tells no more than which those are: `mask[best] = 1`.
     """
     before = m.tensor(target_value)
     if before is None:
@@ -98,7 +101,7 @@ def edit(
     asks = _asking(op, others)
     open_ = bool(unknown) and bool(m.mode & GRAD) and (op is None or bool(op.grad_from))
     if before.dtype == INTEGER or not (asks or before.requires_grad & YES or open_):
-        _take_cuts(m, site, target_value, before, words, others)
+        _take_cuts(m, site, target_value, before, words, (*others, *places))
         changed_unseen(m, target_value, before)
         return
     if not m.mode & GRAD:

@@ -41,6 +41,8 @@ def _requires(m: Machine, ref: Ref, site: ast.AST, words: str, left: int, *, sum
     content: Any = m.cells.get(ref.address)
     if left <= 0 or ref.address & 1 or not _may_require(content):
         return left  # what stands for several is not known by what happens to one of them
+    if words == TERM and type(content) is Tensor and _is_weighted_constant(m, ref, content):
+        return left
     left -= 1
     terms, linear = _terms(m, ref, content)
     for term in terms if summed or len(terms) == 1 else ():
@@ -61,6 +63,12 @@ def _may_require(content: Any) -> bool:
     if type(content) is Tensor:
         return content.requires_grad != NO
     return type(content) is Opaque and not _is_nothing(content)
+
+
+def _is_weighted_constant(m: Machine, ref: Ref, state: Tensor) -> bool:
+    """Whether something is `weight * constant`, where a cut made the constant: of a sum the others may require grad."""
+    node = m.cells.get(node_key(ref.address))
+    return state.requires_grad == MAYBE and bool(state.dead) and type(node) is Node and node.name in _WEIGHTED
 
 
 def _is_nothing(content: Opaque) -> bool:

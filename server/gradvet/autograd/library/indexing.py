@@ -114,6 +114,7 @@ def set_index(m: Machine, holder: Value, key: Value, new: Value, node: ast.AST) 
         others,
         fn=("CopySlices", "IndexPutBackward0", "CopyBackwards"),
         target=target,
+        places=tuple(Operand("indices", ref, held) for ref, held in held_tensors(m, key)),
         unknown=(new,) if not others and may_be_unknown(m, new) else (),
     )
 

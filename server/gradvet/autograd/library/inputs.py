@@ -22,7 +22,7 @@ from gradvet.autograd.memory.values import (
     Value,
     atoms,
 )
-from gradvet.autograd.unknowns import added_numbers
+from gradvet.autograd.unknowns import added_numbers, is_setting
 
 _DTYPES = {"float": FLOAT, "complex": FLOAT, "int": INTEGER, "bool": INTEGER, "maybe": FLOAT | INTEGER}
 
@@ -63,7 +63,7 @@ def bind(m: Machine, site: ast.AST, op: Op, args: tuple[Value, ...], keywords: d
         held = operands_of(m, name, value)
         operands += held
         if not held or m.tensor(value) is None:
-            found = [atom for atom in _leaves_of(m, value) if m.is_unknown(atom)]
+            found = [atom for atom in _leaves_of(m, value) if m.is_unknown(atom) and not is_setting(m, atom)]
             asking = asking or bool(found and (name in op.grad_from or name.startswith("arg")))
             unknown += found
     return Inputs(arguments, tuple(operands), tuple(unknown), asking)

@@ -15,7 +15,10 @@ MOVES = ("to()", "cuda()", "cpu()", "xpu()", "double()", "half()", "bfloat16()",
 
 
 def rebound(m: Machine, node: ast.Assign, value: Value) -> None:
-    """`w = w - lr * w.grad`: the name of a leaf goes to what was computed from it and its gradient."""
+    """`w = w - lr * w.grad`: the name of a leaf goes to what was computed from it and its gradient.
+
+    Where it is no more than a loop's name for it, and is not read again, what it was computed from does not matter.
+    """
     if m.judge is None or len(node.targets) != 1 or not isinstance(node.value, (ast.BinOp, ast.Call)):
         return
     new = m.tensor(value)
@@ -23,13 +26,16 @@ def rebound(m: Machine, node: ast.Assign, value: Value) -> None:
         return
     target = node.targets[0]
     old, state = _held(m, target)
-    if state is None or state.requires_grad != YES or state.is_leaf != YES or old == value:
+    if state is None or state.is_leaf != YES or old == value:
         return
-    if not _has_grad_of(m, node.value, target) or (new.is_leaf == YES and new.requires_grad != NO):
-        return
+    lost = YES in (state.requires_grad, state.parameter) and _is_lost_at_once(m, node, target)
     event = LeafRebound(node, m.where(), target, new.requires_grad == YES, None)
-    if _is_lost_at_once(m, node, target):
+    if lost and _is_update_of(node.value, target, new):
         m.judge.leaves.tell(event, None)
+        return
+    if state.requires_grad != YES or (new.is_leaf == YES and new.requires_grad != NO):
+        return
+    if lost or not _has_grad_of(m, node.value, target):
         return
     cut = None
     if new.requires_grad == NO:
@@ -56,6 +62,12 @@ def _held(m: Machine, target: ast.expr) -> tuple[Value, Tensor | None]:
 
 def _same(node: ast.AST, target: ast.AST) -> bool:
     return isinstance(node, type(target)) and ast.unparse(node) == ast.unparse(target)
+
+
+def _is_update_of(value: ast.expr, target: ast.expr, new: Tensor) -> bool:
+    """Whether an expression computes from a leaf what the leaf should become, and does not just move it."""
+    moved = new.origin is not None and new.origin.text in MOVES
+    return not moved and any(_same(part, target) for part in ast.walk(value) if isinstance(part, ast.expr))
 
 
 def _has_grad_of(m: Machine, value: ast.expr, target: ast.expr) -> bool:

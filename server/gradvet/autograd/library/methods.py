@@ -33,6 +33,7 @@ from gradvet.autograd.memory.values import (
     NESTED,
     NONE,
     PARSER,
+    SETTING,
     TRUE,
     Array,
     Bound,
@@ -406,7 +407,7 @@ def _opaque(m: Machine, ref: Ref, content: Opaque, name: str, call: Call) -> Val
         layers.as_module(m, ref, content, layers.words_of(func), call.node)
         return module_methods.call_module_method(m, Method(ref, name, call.node), call)
     if content.reason == PARSER and name in ("parse_args", "parse_known_args"):
-        settings = m.unknown(call.node, "a setting of the command line", (), "call")
+        settings = m.unknown(call.node, SETTING, (), "call")
         return (
             settings
             if name == "parse_args"

@@ -37,6 +37,7 @@ from gradvet.autograd.memory.values import (
     join_all,
 )
 from gradvet.autograd.python.calls import Call, call_value, find_in_class, unknown_call
+from gradvet.autograd.python.objects import element_of, items_of
 
 
 def set_training(m: Machine, value: Value, mode: Value) -> None:
@@ -238,17 +239,40 @@ def _state_dict(m: Machine, receiver: Value, call: Call) -> Value:
 
 
 def _grow(m: Machine, receiver: Value, name: str, call: Call) -> Value:
-    new = call.args[-1] if call.args else None
+    given = call.args[-1] if call.args else None
+    if given is None:
+        return receiver
+    known, others = _added(m, name, given, call)
 
     def change(content: object) -> object:
-        if type(content) is not Layer or new is None:
+        if type(content) is not Layer:
             return content
-        if name == "append":
-            return content._replace(children=(*content.children, (str(len(content.children)), new)))
-        return content._replace(rest=new if content.rest is None else join(content.rest, new))
+        first = len(content.children)
+        children = [(key or str(first + at), value) for at, (key, value) in enumerate(known)]
+        rest = (
+            content.rest if others is None else others if content.rest is None else join(content.rest, others)
+        )
+        return content._replace(
+            children=tuple({**dict(content.children), **dict(children)}.items()), rest=rest
+        )
 
     m.update(receiver, change)
     return receiver
+
+
+def _added(m: Machine, name: str, given: Value, call: Call) -> tuple[list[tuple[str, Value]], Value | None]:
+    """What a container of modules gets: the new ones by name (or none yet) in their order, and what may be among them."""
+    if name == "append":
+        return [("", given)], None
+    if name == "extend":
+        items = items_of(m, given)
+        return (
+            ([], element_of(m, given, call.node)) if items is None else ([("", item) for item in items], None)
+        )
+    content = m.cells.get(getattr(given, "address", -1))
+    if name == "update" and type(content) is Dict:
+        return [(str(key.value), value) for key, value in content.items], content.rest
+    return [], given
 
 
 def _dict_view(m: Machine, receiver: Value, name: str, call: Call) -> Value:

@@ -25,7 +25,7 @@ from gradvet.autograd.memory.values import (
     atoms,
     const,
 )
-from gradvet.autograd.python.calls import MAKE_BASE, Call, ClassInfo, call_value
+from gradvet.autograd.python.calls import MAKE_BASE, Call, ClassInfo, begin, call_value
 from gradvet.autograd.python.objects import element_of, items_of
 from gradvet.autograd.python.operators import grow
 
@@ -190,6 +190,7 @@ def owned_by(m: Machine, value: Value, depth: int = 0) -> Optimizer:
         elif type(atom) is Each:
             parts = list(atom.refs)
         elif type(atom) is Ref:
+            begin(m, atom)
             content = m.cells.get(atom.address)
             if type(content) is Tensor:
                 owns |= {atom.address}

@@ -5,19 +5,14 @@ import ast
 from gradvet.autograd.graph import add_node, unknown_key
 from gradvet.autograd.knowledge.lookup import Op, Output
 from gradvet.autograd.library import unrecorded
+from gradvet.autograd.library.cancelled import cancels
+from gradvet.autograd.library.constant_terms import dead_terms
 from gradvet.autograd.library.inputs import argument_cuts, made_in
 from gradvet.autograd.library.kept import Inputs, Operand, Places, saved_by
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import ANY_FN, FLOAT, GRAD, MAYBE, NO, NO_FN, NOTHING, YES, Origin, Tensor
 from gradvet.autograd.memory.values import Ref, Tuple
-from gradvet.autograd.unknowns import (
-    is_data,
-    is_made_of_data,
-    is_of_data,
-    is_weight,
-    unknown_behind,
-    unknown_cut,
-)
+from gradvet.autograd.unknowns import is_data, unknown_behind, unknown_cut
 
 MOST_ORIGINS = 4
 
@@ -105,8 +100,8 @@ def computed(
         m.judge.cut_notes.no_backward.add(site)
     if m.judge is not None:
         m.judge.flow.computed(address, words, site, inputs)
-    if out is not None and out.zero:
-        cuts |= {m.cut("zero", words, site, leaves, NOTHING, cuts)}
+    if (out is not None and out.zero) or cancels(m, words, inputs):
+        cuts |= {_zero(m, site, words, op, out, leaves, cuts)}
         leaves = NOTHING
     return Tensor(
         requires_grad=granted,
@@ -122,6 +117,26 @@ def computed(
         assumes=assumes,
         dead=dead_terms(m, words, inputs),
     )
+
+
+def _zero(
+    m: Machine,
+    site: ast.AST,
+    words: str,
+    op: Op | None,
+    out: Output | None,
+    leaves: frozenset[int],
+    cuts: frozenset[int],
+) -> int:
+    """The cut of a gradient that torch computes and that is always zero, by its op or since two cancel out.
+
+    What is drawn from a normal distribution could be made of its mean and standard deviation, as `rsample()` does.
+    """
+    drawn = op is not None and op.name == "torch.normal"
+    kind = "sample" if drawn else "zero" if out is not None and out.zero else "cancelled"
+    number = m.cut(kind, words, site, leaves, NOTHING, cuts)
+    m.cuts[number].form = "rsample" if drawn else ""
+    return number
 
 
 def _valued(op: Op | None, operands: tuple[Operand, ...]) -> tuple[Operand, ...]:
@@ -140,12 +155,6 @@ def _note_cast(m: Machine, site: ast.AST) -> None:
         m.casting[site] = None
 
 
-_LINEAR = frozenset({"+", "-", "+=", "-=", "*", "/", "*=", "/=", "neg", "mean()", "sum()", "add()", "sub()"})
-
-
-_ADDING = frozenset({"+", "-", "+=", "-=", "add()", "sub()"})
-
-
 _TOGETHER = frozenset({"cat()", "stack()", "concat()", "concatenate()"})
 
 
@@ -156,40 +165,6 @@ def _from_unknown(m: Machine, address: int, inputs: Inputs) -> None:
     behind = unknown_behind(m, *inputs.unknown, *(operand.value for operand in inputs.operands))
     if behind:
         m.judge.cut_notes.unknown_of[address & ~1] = behind
-
-
-def dead_terms(m: Machine, words: str, inputs: Inputs) -> frozenset[int]:
-    """The cuts of terms that are only added: whatever their weight, they change a loss and no gradient."""
-    asking = [o for o in inputs.operands if o.state.requires_grad & YES]
-    if (
-        (inputs.unknown or asking)
-        and all(o.state.requires_grad == MAYBE and o.state.dead for o in asking)
-        and all(is_made_of_data(m, value) for value in inputs.unknown)
-        and all(is_of_data(m, o.value) for o in asking)
-    ):
-        # Whatever is computed of constants and of data is a constant; that it may require grad is for the data's sake.
-        behind = frozenset[int]().union(*(o.state.cuts for o in inputs.operands))
-        return m.nearest_cut(behind | argument_cuts(m, inputs))
-    if words not in _LINEAR or not inputs.operands:
-        return NOTHING
-    dead = NOTHING
-    if words in _ADDING:
-        for operand in inputs.operands:
-            state = operand.state
-            if state.requires_grad == YES:
-                dead |= state.dead
-                if not state.leaves and not state.assumes:
-                    dead |= m.nearest_cut(frozenset(c for c in state.cuts if m.cuts[c].kind == "zero"))
-            elif state.requires_grad == NO:
-                dead |= m.nearest_cut(state.cuts)
-            else:
-                dead |= state.dead
-        dead |= m.nearest_cut(argument_cuts(m, inputs))
-    elif len(inputs.operands) == 1 and all(is_weight(m, value) for value in inputs.unknown):
-        state = inputs.operands[0].state
-        # A weight of which nothing is known makes of a constant no more than a constant that is weighted.
-        dead = state.dead if state.requires_grad != NO else m.nearest_cut(state.cuts)
-    return dead
 
 
 def tensor_like(m: Machine, site: ast.AST, tag: str, **fields: object) -> Ref:

@@ -11,6 +11,7 @@ from gradvet.autograd.held import held_tensors, surely_asks
 from gradvet.autograd.knowledge.lookup import load
 from gradvet.autograd.library import layers, module_calls
 from gradvet.autograd.library.arrays import array_in
+from gradvet.autograd.library.constant_terms import DERIVATIVE
 from gradvet.autograd.library.distributions import inputs_of
 from gradvet.autograd.library.externals import handles
 from gradvet.autograd.library.inputs import made_in
@@ -217,7 +218,7 @@ def _autograd_grad(m: Machine, name: str, call: Call) -> Value:
         if granted & YES:
             add_node(m, address, "grad()", call.node, states, before=nodes)
         elif leaves:
-            cuts |= {m.cut("grad", "autograd.grad()", call.node, leaves, nodes, cuts)}
+            cuts |= {_cut_derivative(m, call, target, leaves, nodes, cuts)}
         elif not states and not makes and (create is None or create == FALSE):
             cuts |= unknown_cut(m, outputs, "grad", "autograd.grad()", call.node)
         m.place(
@@ -248,6 +249,17 @@ def _autograd_grad(m: Machine, name: str, call: Call) -> Value:
     if single or items is not None:
         return Tuple(tuple(made))
     return m.new(call.node, Sequence("tuple", None, made[0], nonempty=True), "gradients")
+
+
+def _cut_derivative(
+    m: Machine, call: Call, target: Value, leaves: frozenset[int], nodes: frozenset[int], cuts: frozenset[int]
+) -> int:
+    """The cut of a gradient without a graph; one by what is no parameter is a derivative of the network."""
+    number = m.cut("grad", "autograd.grad()", call.node, leaves, nodes, cuts)
+    by = m.tensor(target)
+    if by is not None and by.parameter == NO:
+        m.cuts[number].form = m.cuts[number].form or DERIVATIVE
+    return number
 
 
 def _granted(m: Machine, call: Call, states: list[Tensor], target: Value) -> int:

@@ -198,6 +198,8 @@ Value = Any  # an atom or a Union; a recursive alias would only slow mypy down
 
 PARSER = "a parser of the command line"
 """Why nothing is known of an `ArgumentParser`; what it gives are settings, and no tensors."""
+SETTING = "a setting of the command line"
+"""Why nothing is known of what a parser of the command line gives, and of what lies in it."""
 ANY_ITEM = "[]"
 """The part of something unknown that lies under an index that is not known."""
 NESTED = "nested"

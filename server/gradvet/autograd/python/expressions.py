@@ -21,6 +21,7 @@ from gradvet.autograd.memory.values import (
     Function,
     Number,
     Range,
+    Ref,
     Sequence,
     Slice,
     Text,
@@ -398,7 +399,7 @@ def _comprehension(m: Machine, node: ast.ListComp | ast.SetComp | ast.GeneratorE
     kind = {ast.ListComp: "list", ast.SetComp: "set", ast.GeneratorExp: "generator"}[type(node)]
     before = m.mode
     if node in m.put_off and escapes.own_mode(m) is None:
-        return waiting(m, node, NONE, Call(node, ()))
+        return _walked_once(m, waiting(m, node, NONE, Call(node, ())))
     if kind == "generator":
         m.store.set(MODE, escapes.mode_of_lazy(m, node))
     found = _comprehend(m, node, node.generators, lambda: m.eval(node.elt))
@@ -412,6 +413,14 @@ def _comprehension(m: Machine, node: ast.ListComp | ast.SetComp | ast.GeneratorE
         made = m.new(node, Sequence(kind, None, found, nonempty=not filtered))
     if kind == "generator":
         escapes.lazy(m, node, made)
+        return _walked_once(m, made)
+    return made
+
+
+def _walked_once(m: Machine, made: Ref) -> Ref:
+    """A generator: who walks it a second time finds nothing in it."""
+    if m.judge is not None:
+        m.judge.protocol.generator(made)
     return made
 
 

@@ -12,6 +12,7 @@ from gradvet.autograd.memory.values import (
     Instance,
     Layer,
     Mode,
+    Optimizer,
     Range,
     Ref,
     Sequence,
@@ -22,7 +23,7 @@ from gradvet.autograd.memory.values import (
 from gradvet.autograd.python.calls import begin
 from gradvet.autograd.python.contexts import in_mode
 from gradvet.autograd.python.control import narrow, truth
-from gradvet.autograd.python.names import builds_modules
+from gradvet.autograd.python.names import builds_modules, lookup, named
 from gradvet.autograd.python.objects import ELEMENTS, are_parameters, assign, element_of, items_of, refresh
 
 MOST_UNROLLED = 4
@@ -50,6 +51,8 @@ def _run_over(m: Machine, node: ast.For, source: Value) -> bool:
     content = m.cells.get(getattr(source, "address", -1))
     if type(content) is Range and content.values and not m.of_many and builds_modules(m, node):
         return _unrolled(m, node, content.values)  # each round makes layers of its own
+    if type(content) is Range and _picks(m, node, content.values):
+        return _unrolled(m, node, content.values)
     if items is not None:
         if not items:
             return m.block(node.orelse) if node.orelse else True
@@ -75,6 +78,34 @@ def _run_over(m: Machine, node: ast.For, source: Value) -> bool:
         return _repeat(m, node, following)
     element = element_of(m, source, node.iter)
     return _repeat(m, node, lambda: assign(m, node.target, element, node))
+
+
+def _picks(m: Machine, node: ast.For, numbers: tuple[Value, ...]) -> bool:
+    """Whether a loop over a few numbers takes with each what trains out of a list: `optimizers[i].step()`."""
+    name = node.target.id if isinstance(node.target, ast.Name) else ""
+    if not numbers or len(numbers) > MOST_UNROLLED:
+        return False
+    for part in (part for statement in node.body for part in ast.walk(statement)):
+        if isinstance(part, ast.Subscript) and isinstance(part.slice, ast.Name) and part.slice.id == name:
+            held = m.cells.get(getattr(_held(m, part.value), "address", -1))
+            items = (held.items or ()) if type(held) is Sequence else ()
+            contents = [m.cells.get(getattr(item, "address", -1)) for item in items]
+            if (type(held) is Layer and held.children) or any(_trains(content) for content in contents):
+                return m.may_unroll(node, len(numbers))
+    return False
+
+
+def _held(m: Machine, node: ast.expr) -> Value | None:
+    """What a name, or an attribute of what a name stands for, holds, looked at without effects."""
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        return m.cells.get((getattr(lookup(m, node.value.id), "address", -1), node.attr))
+    return named(m, node)
+
+
+def _trains(content: object) -> bool:
+    if type(content) is Tensor:
+        return content.requires_grad == YES
+    return type(content) in (Layer, Instance, Optimizer)
 
 
 def _told_apart(m: Machine, items: tuple[Value, ...]) -> bool:

@@ -23,6 +23,8 @@ from gradvet.autograd.memory.values import (
     Dict,
     External,
     Function,
+    Layer,
+    Method,
     Number,
     Ref,
     Sequence,
@@ -455,6 +457,10 @@ def in_place(m: Machine, node: ast.AugAssign, op: ast.operator, current: Value, 
     own = _special(m, current, f"__i{_NAMES[type(op)]}__")
     if own is not None:
         return call_value(m, own, Call(node, (value,)))
+    if type(content) is Layer and type(op) is ast.Add:
+        return call_value(
+            m, Method(current, "extend", node), Call(node, (value,))
+        )  # `nn.ModuleList.__iadd__`
     return binary(m, node, op, current, value)
 
 
@@ -506,12 +512,22 @@ def converted(m: Machine, node: ast.AST, words: str, state: Tensor) -> None:
         m.emit(ScalarConverted(node, m.where(), state, words, node.args[0]))
 
 
+def _is_of_one_parameter(m: Machine, state: Tensor) -> bool:
+    """Whether a tensor is computed of a parameter alone: `-log_var`."""
+    leaves = [m.cells.get(leaf) for leaf in state.leaves]
+    return len(leaves) == 1 and type(leaves[0]) is Tensor and leaves[0].parameter == YES
+
+
 def number_of(m: Machine, node: ast.AST, words: str, value: Value) -> Number:
     """A Python number made of a value, with the gradients that are stopped on the way."""
     state = m.tensor(value)
     if state is not None:
         converted(m, node, words, state)
-        return Number("float", scalar_cuts(m, node, words, (Operand("self", value, state),)))
+        cuts = scalar_cuts(m, node, words, (Operand("self", value, state),))
+        if words.startswith("math.") and _is_of_one_parameter(m, state):
+            for cut in cuts:
+                m.cuts[cut].form = "parameter" if m.cuts[cut].node is node else m.cuts[cut].form
+        return Number("float", cuts)
     cuts = NOTHING
     for atom in atoms(value):
         if type(atom) is Number:

@@ -457,7 +457,10 @@ def _filter(m: Machine, name: str, call: Call) -> Value:
                 ):
                     kept.append(item)
         kind = "members" if _is_members(m, call.args[1]) else "list"
-        return m.new(call.node, Sequence(kind, tuple(kept)))
+        made = m.new(call.node, Sequence(kind, tuple(kept)))
+        if m.judge is not None:
+            m.judge.protocol.generator(made)
+        return made
     return m.new(call.node, Sequence("list", None, element_of(m, call.args[1], call.node)))
 
 

@@ -1,0 +1,75 @@
+"""The terms of a sum that are constants, since a cut stands before them: they change a loss and no gradient."""
+
+from gradvet.autograd.library.inputs import argument_cuts
+from gradvet.autograd.library.kept import Inputs
+from gradvet.autograd.machine import Machine
+from gradvet.autograd.memory.domain import MAYBE, NO, NOTHING, YES
+from gradvet.autograd.unknowns import is_made_of_data, is_of_data, is_weight
+
+_LINEAR = frozenset({"+", "-", "+=", "-=", "*", "/", "*=", "/=", "neg", "mean()", "sum()", "add()", "sub()"})
+_ADDING = frozenset({"+", "-", "+=", "-=", "add()", "sub()"})
+_RESIDUAL = frozenset({
+    "**", "pow", "square", "abs", "norm", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "view", "reshape",
+    "flatten", "squeeze", "[...]", "cat", "stack", "concat",
+})  # fmt: skip
+"""What the residual of an equation goes through on its way to a loss, and what goes through a network seldom does."""
+
+DERIVATIVE = "derivative"
+"""The form of a cut that made a plain number of the derivative by what a network was given."""
+IN_RESIDUAL = "residual"
+"""The same, where it was added to what has a graph and not only weighted after that."""
+
+
+def dead_terms(m: Machine, words: str, inputs: Inputs) -> frozenset[int]:
+    """The cuts of terms that are only added: whatever their weight, they change a loss and no gradient."""
+    asking = [o for o in inputs.operands if o.state.requires_grad & YES]
+    if (
+        (inputs.unknown or asking)
+        and all(o.state.requires_grad == MAYBE and o.state.dead for o in asking)
+        and all(is_made_of_data(m, value) for value in inputs.unknown)
+        and all(is_of_data(m, o.value) for o in asking)
+    ):
+        # Whatever is computed of constants and of data is a constant; that it may require grad is for the data's sake.
+        behind = frozenset[int]().union(*(o.state.cuts for o in inputs.operands))
+        return m.nearest_cut(behind | argument_cuts(m, inputs))
+    if not inputs.operands:
+        return NOTHING
+    if words not in _LINEAR:
+        return _derivatives(m, inputs) if words.removesuffix("()") in _RESIDUAL else NOTHING
+    dead = NOTHING
+    if words in _ADDING:
+        for operand in inputs.operands:
+            state = operand.state
+            if state.requires_grad == YES:
+                dead |= state.dead
+                if not state.leaves and not state.assumes:
+                    dead |= m.nearest_cut(frozenset(c for c in state.cuts if m.cuts[c].kind == "zero"))
+            elif state.requires_grad == NO:
+                dead |= m.nearest_cut(state.cuts)
+            else:
+                dead |= state.dead
+        dead |= m.nearest_cut(argument_cuts(m, inputs))
+    elif len(inputs.operands) == 1 and all(is_weight(m, value) for value in inputs.unknown):
+        state = inputs.operands[0].state
+        # A weight of which nothing is known makes of a constant no more than a constant that is weighted.
+        dead = state.dead if state.requires_grad != NO else m.nearest_cut(state.cuts)
+    elif len(asking) == 1:
+        dead = frozenset(c for c in asking[0].state.dead if m.cuts[c].form in (DERIVATIVE, IN_RESIDUAL))
+    return dead
+
+
+def _derivatives(m: Machine, inputs: Inputs) -> frozenset[int]:
+    """The cuts of derivatives that were added to what has a graph: squared or not, they are what is to be learnt.
+
+    Any other constant may well be meant there: it is no more than a coefficient of the gradient.
+    """
+    found = NOTHING
+    for operand in inputs.operands:
+        state = operand.state
+        behind = state.dead if state.requires_grad & YES else m.nearest_cut(state.cuts)
+        found |= {c for c in behind if m.cuts[c].form in (DERIVATIVE, IN_RESIDUAL)}
+    if not any(operand.state.requires_grad & YES for operand in inputs.operands):
+        return NOTHING
+    for cut in found:
+        m.cuts[cut].form = IN_RESIDUAL
+    return found
