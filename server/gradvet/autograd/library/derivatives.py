@@ -1,6 +1,6 @@
 """Whether the derivative that a transform takes of a function depends on what requires grad outside of it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from gradvet.autograd.graph import gives_zero, leading_to, reachable, surely_between
 from gradvet.autograd.knowledge.ops import Op
@@ -30,6 +30,12 @@ class Derivation:
         self._perhaps: dict[int, Leaves] = {}
         self._constants = {at: truth for at, truth in constants.items() if truth & YES}
         self._of_constants: dict[int, Leaves] = {}
+
+    def cut_inside(self, address: int, sources: Iterable[int], state: Tensor) -> None:
+        """`.data` of what was made inside makes a constant there and nothing else: outside it asks as it did."""
+        if state.requires_grad & YES and not self._outside.intersection(sources):
+            sure = state.requires_grad == YES and bool(state.leaves) and state.leaves <= self._outside
+            self._constants[address] = YES if sure else MAYBE
 
     def plain(self, address: int, inputs: Inputs) -> Leaves:
         """An op has made something, which outside may also come from these constants (their addresses negative)."""

@@ -37,6 +37,7 @@ from gradvet.autograd.memory.values import (
     Dict,
     External,
     Function,
+    Opaque,
     Partial,
     Ref,
     Sequence,
@@ -53,6 +54,7 @@ from gradvet.autograd.python.calls import Call, call_value, unknown_call
 from gradvet.autograd.python.names import read_from_outside
 from gradvet.autograd.python.objects import items_of
 
+_ESCAPED = "a tensor that escaped from a function transform"
 _MAKERS = ("grad", "grad_and_value", "vmap", "jacrev", "jacfwd", "hessian")
 _MINE = "gradvet.func."
 _NUMBERED = 48
@@ -194,8 +196,10 @@ def _mapped(m: Machine, value: Value, call: Call, tag: str, change: Callable[[Te
 def _run(m: Machine, function: Value, call: Call) -> Value:
     """Run the function of a transform, in a context of its own.
 
-    What it reads from outside still says that it requires grad, but nothing that is computed from it does.
+    What it reads from outside still says that it requires grad, but nothing that is computed from it does. A tensor
+    of its own that it leaves outside is a dead wrapper, which says of itself something else than what is made of it.
     """
+    there, moment = _leaves_now(m), m.moment()
     inner = [atom.function if type(atom) is Bound else atom for atom in atoms(function)]
     wraps = m.mode != GRAD or any(type(one) is not Function or _reads_tensors(m, one) for one in inner)
     wraps = wraps or any(type(value) is Union and m.tensor(value) is None for value in call.args)
@@ -205,6 +209,11 @@ def _run(m: Machine, function: Value, call: Call) -> Value:
         value = call_value(m, function, call)
     m.transformed -= 1
     m.wrapped -= wraps
+    returned = {ref.address for ref, _ in held_tensors(m, value)}
+    for key, left in list(m.changed_since(moment)):
+        for ref, state in held_tensors(m, Ref(key) if type(key) is int else left):
+            if ref.address not in there | returned:
+                m.store.set(ref.address, Opaque(_ESCAPED, (), state.origin))
     return value
 
 
@@ -281,7 +290,10 @@ def _outside(
         node = m.cells.get(node_key(address))
         if out.requires_grad & YES and type(node) is Node:
             nodes, leaves = node.inputs | captured.nodes, node.leaves | captured.leaves
-            m.store.set(node_key(address), node._replace(inputs=nodes, leaves=leaves))
+            node = node._replace(inputs=nodes, leaves=leaves)
+            if derived:  # of what is linear in one of them it does not come from that one
+                node = node._replace(sure=NOTHING, sure_leaves=NOTHING)
+            m.store.set(node_key(address), node)
             out = out._replace(leaves=out.leaves | captured.leaves)
         return out._replace(view=MAYBE, inference=made_in(m) | NO, origin=Origin(call.node, "a transform"))
 

@@ -256,7 +256,7 @@ def _output(
         state = state._replace(view=MAYBE)  # which path inside was taken depends on more than was measured
     m.place(address, state)
     ref = Ref(address)
-    if out.same == "maybe" and shared and shared[0].state.dtype & dtype:
+    if out.same == "maybe" and shared and shared[0].state.dtype & dtype and not m.transformed:
         return join(shared[0].value, ref)
     return ref
 

@@ -114,6 +114,8 @@ def _data(m: Machine, value: Value, state: Tensor, node: ast.AST) -> Value:
         counted=bool(m.mode & ~INFERENCE),
     )
     m.place(address, made)
+    if m.deriving is not None:
+        m.deriving.cut_inside(address, source, state)
     if m.judge is not None:
         m.judge.data_read(node, value, state)
     return Ref(address)
