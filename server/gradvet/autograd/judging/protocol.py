@@ -37,6 +37,7 @@ from gradvet.autograd.memory.gradients import (
 )
 from gradvet.autograd.memory.values import NONE, Const, Opaque, Optimizer, Ref, Tuple, Value
 from gradvet.autograd.python.calls import Call
+from gradvet.syntax.tree import walk
 
 KEY = "#gradient"
 ANY = 0
@@ -235,7 +236,7 @@ class Protocol:
     def _told_to_clear(self) -> set[str]:
         """What the file tells to clear gradients, as it is written; what may do so by another name is one of them."""
         if not self.clearing:
-            for node in ast.walk(self.machine.main):
+            for node in walk(self.machine.main):
                 match node:
                     case ast.Call(func=ast.Attribute(value=told, attr="zero_grad")):
                         self.clearing.add(ast.unparse(told))

@@ -23,6 +23,7 @@ from gradvet.autograd.memory.values import (
     atoms,
     refs,
 )
+from gradvet.syntax.tree import walk
 
 MOST_DEEP = 3
 
@@ -184,7 +185,7 @@ class Registration:
         return (
             inner is not None
             and inner.text == "nn.Parameter"
-            and any(part is inner.node for part in ast.walk(origin.node))  # type: ignore[union-attr]
+            and any(part is inner.node for part in walk(origin.node))  # type: ignore[union-attr]
         )
 
     # -- modules made by a forward
@@ -198,7 +199,7 @@ class Registration:
             if info.is_module
             for method in info.node.body
             if isinstance(method, ast.FunctionDef) and method.name == "forward"
-            for call in ast.walk(method)
+            for call in walk(method)
             if isinstance(call, ast.Call)
         }
         for address, content in list(m.cells.items()):

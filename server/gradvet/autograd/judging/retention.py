@@ -11,6 +11,7 @@ from gradvet.autograd.machine import Loop, Machine
 from gradvet.autograd.memory.domain import MAYBE, NO, YES, Node, Tensor
 from gradvet.autograd.memory.rename import rename
 from gradvet.autograd.memory.values import Ref, Union, Value, refs
+from gradvet.syntax.tree import walk
 
 GROWING = ("+", "*", "=")
 """How something is put into a container: one element more, a key that is not known, an item that is set."""
@@ -216,7 +217,7 @@ class Retention:
         """Whether an entry of this name is taken out to be returned, computed with or run backward from."""
         if self.entries is None:
             self.entries = set()
-            for node in ast.walk(self.machine.tree):
+            for node in walk(self.machine.tree):
                 for child in ast.iter_child_nodes(node):
                     if isinstance(child, ast.Subscript) and isinstance(child.slice, ast.Constant):
                         backward = isinstance(node, ast.Attribute) and node.attr == "backward"

@@ -2,7 +2,8 @@
 
 import ast
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from gradvet.autograd.events_call import NotCalled
 from gradvet.autograd.events_protocol import (
@@ -28,6 +29,14 @@ from gradvet.autograd.memory.gradients import (
     Gradient,
 )
 from gradvet.autograd.memory.values import Optimizer
+from gradvet.syntax.tree import walk
+
+
+class _Choice(NamedTuple):
+    """An `if` in a loop: what is in its branches, and whether it counts the passes of that loop."""
+
+    inside: frozenset[ast.AST]
+    counts: bool
 
 
 @dataclass(slots=True)
@@ -36,6 +45,7 @@ class StepVerdicts:
 
     machine: Machine
     protocol: Protocol
+    _choices: dict[ast.AST, list[_Choice]] = field(default_factory=dict)
 
     def conclude(self) -> None:
         """Emit what was out of order in every run that the steps and clips have seen."""
@@ -231,12 +241,20 @@ class StepVerdicts:
                     backward = self.protocol.sites[number]
                     # One that comes after this step in the same function is another step's.
                     after = backward.calls == site.calls and _row(backward) > _row(site)
-                    few = not after and _is_every_few(loop.node, site, (self.protocol.sites[clear], backward))
+                    few = not after and self._is_every_few(
+                        loop.node, site, (self.protocol.sites[clear], backward)
+                    )
                     if few and not self._serves(number, site):
                         return loop.node
                 elif not _leaves_early(loop.node):
                     return loop.node
         return None
+
+    def _is_every_few(self, loop: ast.AST, step: Site, others: Iterable[Site]) -> bool:
+        choices = self._choices.get(loop)
+        if choices is None:
+            choices = self._choices[loop] = _choices(loop)
+        return _is_every_few(choices, step, others)
 
     def _serves(self, backward: int, but: Site) -> bool:
         """Whether a step elsewhere uses what a backward gave to its own parameters."""
@@ -340,27 +358,38 @@ def _is_of_torch(backward: ast.AST) -> bool:
     return False
 
 
-def _is_every_few(loop: ast.AST, step: Site, others: Iterable[Site]) -> bool:
+def _choices(loop: ast.AST) -> list[_Choice]:
+    """The `if`s in a loop. What is done every few passes of an inner one is done more than once in each of this."""
+    inner = {
+        choice
+        for other in walk(loop)
+        if isinstance(other, (ast.For, ast.AsyncFor, ast.While)) and other is not loop
+        for choice in walk(other)
+        if isinstance(choice, ast.If)
+    }
+    return [
+        _Choice(
+            frozenset(node for statement in (*choice.body, *choice.orelse) for node in walk(statement)),
+            choice not in inner and any(_is_remainder(part) for part in walk(choice.test)),
+        )
+        for choice in walk(loop)
+        if isinstance(choice, ast.If)
+    ]
+
+
+def _is_remainder(node: ast.AST) -> bool:
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod)
+
+
+def _is_every_few(choices: list[_Choice], step: Site, others: Iterable[Site]) -> bool:
     """Whether a step is made every few passes of a loop, `if (i + 1) % n == 0`, and the others in each."""
     stepping = {step.node, *step.calls}
     always = {node for other in others for node in (other.node, *other.calls)} - set(step.calls)
-    every_few = False
-    within = {
-        node
-        for inner in ast.walk(loop)
-        if isinstance(inner, (ast.For, ast.AsyncFor, ast.While)) and inner is not loop
-        for node in ast.walk(inner)
-    }  # what is done every few passes of an inner loop is done more than once in each pass of this one
-    for choice in ast.walk(loop):
-        if isinstance(choice, ast.If):
-            inside = {node for statement in (*choice.body, *choice.orelse) for node in ast.walk(statement)}
-            if not inside.isdisjoint(always):
-                return False
-            counts = any(isinstance(part, ast.Mod) for part in ast.walk(choice.test))
-            every_few |= counts and choice not in within and not inside.isdisjoint(stepping)
-    return every_few
+    if any(not choice.inside.isdisjoint(always) for choice in choices):
+        return False
+    return any(choice.counts and not choice.inside.isdisjoint(stepping) for choice in choices)
 
 
 def _leaves_early(loop: ast.AST) -> bool:
     """Whether a loop may be left before its end."""
-    return any(isinstance(node, (ast.Break, ast.Return)) for node in ast.walk(loop))
+    return any(isinstance(node, (ast.Break, ast.Return)) for node in walk(loop))

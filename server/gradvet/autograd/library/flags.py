@@ -9,6 +9,7 @@ from gradvet.autograd.library import unrecorded
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import INTEGER, NO, YES, Tensor
 from gradvet.autograd.memory.values import Const, Instance, Layer, Opaque, Ref, Value
+from gradvet.syntax.tree import walk
 
 FLAG = "requires_grad"
 METHOD = "requires_grad_"
@@ -144,7 +145,7 @@ def _subject(node: ast.AST, name: str) -> ast.expr | None:
 def _target(node: ast.AST, name: str) -> ast.Attribute | None:
     targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
     for target in targets:
-        for part in ast.walk(target) if target is not None else ():
+        for part in walk(target) if target is not None else ():
             if isinstance(part, ast.Attribute) and part.attr == name and isinstance(part.ctx, ast.Store):
                 return part
     return None
@@ -153,7 +154,7 @@ def _target(node: ast.AST, name: str) -> ast.Attribute | None:
 def _mentioned(m: Machine, name: str, context: type[ast.expr_context]) -> bool:
     """Whether the attribute is used so anywhere in the program, also by its name in a string."""
     by_name = ("setattr",) if context is ast.Store else ("getattr", "hasattr", "attrgetter")
-    for node in ast.walk(m.tree):
+    for node in walk(m.tree):
         match node:
             case ast.Attribute(attr=attr, ctx=ctx) if attr == name and isinstance(ctx, context):
                 return True
@@ -168,7 +169,7 @@ def _uses_its_own(m: Machine, content: object) -> bool:
     if type(content) is not Instance:
         return False
     for address in m.classes[content.owner].order:
-        for node in ast.walk(m.classes[address].node):
+        for node in walk(m.classes[address].node):
             match node:
                 case ast.Attribute(ast.Name("self"), "requires_grad", ast.Load()):
                     return True

@@ -199,7 +199,7 @@ def _run(m: Machine, function: Value, call: Call) -> Value:
     What it reads from outside still says that it requires grad, but nothing that is computed from it does. A tensor
     of its own that it leaves outside is a dead wrapper, which says of itself something else than what is made of it.
     """
-    there, moment = _leaves_now(m), m.moment()
+    there, mark = _leaves_now(m), m.store.mark()
     inner = [atom.function if type(atom) is Bound else atom for atom in atoms(function)]
     wraps = m.mode != GRAD or any(type(one) is not Function or _reads_tensors(m, one) for one in inner)
     wraps = wraps or any(type(value) is Union and m.tensor(value) is None for value in call.args)
@@ -209,12 +209,19 @@ def _run(m: Machine, function: Value, call: Call) -> Value:
         value = call_value(m, function, call)
     m.transformed -= 1
     m.wrapped -= wraps
-    returned = {ref.address for ref, _ in held_tensors(m, value)}
-    for key, left in list(m.changed_since(moment)):
-        for ref, state in held_tensors(m, Ref(key) if type(key) is int else left):
-            if ref.address not in there | returned:
-                m.store.set(ref.address, Opaque(_ESCAPED, (), state.origin))
+    _leave_outside(m, mark, there, {ref.address for ref, _ in held_tensors(m, value)})
     return value
+
+
+def _leave_outside(m: Machine, mark: int, there: set[int], but: set[int]) -> None:
+    """What the function of a transform has left in what was `there` is not known any more; what it kept is nobody's."""
+    holders = there | {frame.scope for frame in m.frames}
+    for key, left in m.store.delta(mark).items():
+        if (key[0] if type(key) is tuple else key) not in holders:
+            continue
+        for ref, state in held_tensors(m, Ref(key) if type(key) is int else left):
+            if ref.address not in there | but:
+                m.store.set(ref.address, Opaque(_ESCAPED, (), state.origin))
 
 
 def _reads_tensors(m: Machine, function: Function) -> bool:
