@@ -13,11 +13,16 @@ WEIGHTS = frozenset({"*", "/", "*=", "/=", "mul()", "div()", "mul_()", "div_()",
 LINEAR = SUMS | DIFFERENCES | WEIGHTS
 WRITTEN = frozenset({"copy_()", "[...] ="})
 """How a result is put into the tensor that holds the average."""
-PART = "[...]"
+HANDED_ON = frozenset({
+    "[...]", "clone()", "contiguous()", "to()", "float()", "double()", "half()", "bfloat16()", "view()", "reshape()",
+    "flatten()", "squeeze()", "unsqueeze()", "t()", "T", "transpose()",
+})  # fmt: skip
+"""How the average itself is taken up again: a part of it, a copy, or the same in another form."""
+MOST_FORMS = 6
 
 
 class Average(NamedTuple):
-    """An average's newest node; `new` are the nodes that brought this iteration's graph into it."""
+    """The op that makes an average, and its newest node's address; `new` are the nodes that bring new graphs into it."""
 
     node: Node
     address: int
@@ -28,50 +33,61 @@ class Average(NamedTuple):
 
 
 def running_average(m: Machine, born: set[int], start: int) -> Average | None:
-    """What is known when this node, born in an iteration, makes a running average of the last iteration's one."""
+    """What is known when this node, born in an iteration, makes a running average of the last iteration's one.
+
+    Of a node with an odd address, which loops inside the iteration have made again and again, the last iteration's
+    one has the same address; there is one where something stands between the two that was made once in the iteration.
+    """
     node = m.cells.get(node_key(start))
-    old = start | 1
-    if (
-        type(node) is not Node
-        or start & 1
-        or start not in born
-        or node.freed & YES
-        or node.name not in LINEAR | WRITTEN
-    ):
+    if type(node) is not Node or start & ~1 not in born or (node.freed & YES and not start & 1):
         return None
+    first, inner = start, node
+    for _ in range(MOST_FORMS):  # what is normalised, or brought into another form, after it was averaged
+        if inner.name in LINEAR | WRITTEN:
+            break
+        if len(inner.inputs) != 1 or inner.leaves:
+            return None
+        (first,) = inner.inputs
+        below = m.cells.get(node_key(first))
+        if type(below) is not Node or first & ~1 not in born:
+            return None
+        inner = below
+    else:
+        return None
+    made, old, inside = inner, start | 1, first & 1
     new: dict[int, Node] = {}
     came_back = weighted = of_leaves = scaled = False
-    stack = [(start, node.name in WEIGHTS)]
+    stack = [(first, inner.name in WEIGHTS, first if start & 1 else -1)]
     seen: set[tuple[int, bool]] = set()
     while stack:
-        at, weight = stack.pop()
-        if (at, weight) in seen:
+        at, weight, above = stack.pop()
+        if at == old and not above & 1:
+            came_back, weighted = True, weighted or weight
+        if (at, weight) in seen or (at == old and above not in (-1, at)):
             continue
         seen.add((at, weight))
-        inner = m.cells.get(node_key(at))
-        if at == old:
-            came_back, weighted = True, weighted or weight
-        elif type(inner) is not Node or at & 1:
+        step = m.cells.get(node_key(at))
+        if type(step) is not Node or (at & 1 and not (inside and at & ~1 in born)):
             continue
-        elif at in born and (inner.name in LINEAR | WRITTEN or _is_part_of(m, inner, old)):
-            lessened = weight or inner.name in WEIGHTS or inner.name in DIFFERENCES
-            of_leaves |= bool(inner.leaves)
-            scaled |= bool(inner.leaves and inner.inputs) and inner.name in WEIGHTS  # a leaf is the weight
-            stack += [(below, lessened) for below in inner.inputs]
-        elif at in born:
-            new[at] = inner
+        if at & ~1 in born and (step.name in LINEAR | WRITTEN or _takes_up(m, step, old)):
+            lessened = weight or step.name in WEIGHTS or step.name in DIFFERENCES
+            of_leaves |= bool(step.leaves)
+            scaled |= bool(step.leaves and step.inputs) and step.name in WEIGHTS  # a leaf is the weight
+            stack += [(below, lessened, at) for below in step.inputs]
+        elif at in born or inside:
+            new[at] = step
     if not (came_back and weighted and (new or of_leaves)):
         return None
     behind = reachable(m, frozenset(new))
     if old in behind:
         return None  # what is new depends on the average itself: state, and no average
     freed = _freed([n for at, n in behind.items() if at in born]) if new else YES
-    return Average(node, start, new, freed, not new and not scaled)
+    return Average(made, start, new, freed, not new and not scaled)
 
 
-def _is_part_of(m: Machine, node: Node, old: int) -> bool:
-    """Whether a node takes a part of the average itself."""
-    return node.name == PART and (old in node.inputs or old in reachable(m, node.inputs))
+def _takes_up(m: Machine, node: Node, old: int) -> bool:
+    """Whether a node takes up the average itself, or a part of it."""
+    return node.name in HANDED_ON and (old in node.inputs or old in reachable(m, node.inputs))
 
 
 def _freed(nodes: list[Node]) -> int:

@@ -14,7 +14,10 @@ from gradvet.autograd.memory.values import Dict, Ref, Sequence, Value
 ADDING = frozenset({"+", "-", "+=", "-=", "add()", "add_()"})
 """Ops by which a total is kept. State that a module carries from step to step is no total."""
 WEIGHTING = frozenset({"*", "/", "*=", "/=", "mul()", "div()", "neg"})
-PASSING = ADDING | {"[...]", "[...] =", "copy_()"}
+JOINING = frozenset({"cat()", "concat()", "hstack()", "vstack()", "roll()"})
+"""Ops by which a queue or bank is made anew of what it was and of what is new."""
+PART = "[...]"
+PASSING = ADDING | {PART, "[...] =", "copy_()"}
 """Ops that hand a total on as it is, or a part of it."""
 
 
@@ -77,17 +80,19 @@ class Chains:
         m = self.machine
         for start in state.nodes:
             node = m.cells.get(node_key(start))
-            if type(node) is not Node or start & 1 or start not in loop.allocs:
+            if type(node) is not Node or start & ~1 not in loop.allocs:
                 continue
             average = running_average(m, loop.allocs, start)
             if average is not None:
                 self._average(loop, state, average)
+            if average is not None or start & 1:
                 continue
             written = node.name.endswith("_()") or node.name == "[...] ="
-            if not (written or node.name in ADDING) or node.freed & YES:
+            joined = not written and node.name not in ADDING and self._is_joined(node)
+            if not (written or joined or node.name in ADDING) or node.freed & YES:
                 continue  # no chain; or one that itself takes part in a backward: state that is carried over
             behind = reachable(m, node.inputs)
-            if start + 1 not in behind:
+            if start + 1 not in behind or (joined and not whole.trains):
                 continue
             if not whole.trains and not self._evaluates(loop):
                 continue
@@ -150,6 +155,15 @@ class Chains:
         """Whether a module was called in the loop: then what it adds up is a measure of its results."""
         return any(call.nodes & loop.allocs for call in self.machine.judge.modules)
 
+    def _is_joined(self, node: Node) -> bool:
+        """Whether something was made by joining it with what is new, and perhaps by taking a part of that."""
+        while node.name == PART and len(node.inputs) == 1:
+            inner = self.machine.cells.get(node_key(next(iter(node.inputs))))
+            if type(inner) is not Node:
+                return False
+            node = inner
+        return node.name in JOINING
+
     def _feeds_back(self, at: int, total: int) -> bool:
         """Whether a term leads to the total of the iteration before, and not by sums and weights alone."""
         m = self.machine
@@ -162,7 +176,7 @@ class Chains:
             node = m.cells.get(node_key(at))
             if type(node) is not Node:
                 continue
-            if node.name in PASSING or (node.name in WEIGHTING and len(node.inputs) == 1):
+            if node.name in PASSING | JOINING or (node.name in WEIGHTING and len(node.inputs) == 1):
                 stack += node.inputs
             elif total in reachable(m, frozenset({at})):
                 return True
@@ -173,7 +187,7 @@ class Chains:
         names: set[str] = set()
         if isinstance(site, ast.AugAssign) and _is_of_self(site.target):
             names = {n.id for n in ast.walk(site.value) if isinstance(n, ast.Name)}
-        elif isinstance(site, ast.BinOp) and calls:
+        elif isinstance(site, (ast.BinOp, ast.Call, ast.Subscript)) and calls:
             statement = next(
                 (s for s in ast.walk(self.machine.tree) if isinstance(s, ast.Assign) and s.value is site),
                 None,

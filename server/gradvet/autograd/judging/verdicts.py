@@ -141,7 +141,7 @@ def _retained(m: Machine, judge: Judge, parents: Parents, unused: set[int]) -> N
         elif kept.how == "chain" and value is None:
             site = statement_of(site, parents)
             holder, value = holder_words(site)
-            if isinstance(site, ast.Assign) and isinstance(value, ast.BinOp):
+            if isinstance(site, ast.Assign):
                 value = _added(m, value, kept)
         elif kept.how == "chain" and not holder.strip():
             holder = holder_words(statement_of(site, parents))[0] or "it"
@@ -196,9 +196,18 @@ def _leaves_torch(node: ast.AST) -> bool:
     return isinstance(node.func, ast.Name) and node.func.id in ("float", "int", "print", "len", "str", "repr")
 
 
-def _added(m: Machine, value: ast.BinOp, kept: Kept) -> ast.expr:
-    """In `total = total + loss`, the operand that is new."""
-    for side in (value.right, value.left):
+def _added(m: Machine, value: ast.expr | None, kept: Kept) -> ast.expr | None:
+    """In `total = total + loss`, or `queue = torch.cat([new, queue])[:size]`, the operand that is new."""
+    made = value
+    while isinstance(made, ast.Subscript):
+        made = made.value
+    sides: list[ast.expr] = []
+    match made:
+        case ast.BinOp(left=left, right=right):
+            sides = [right, left]
+        case ast.Call(args=[ast.List(elts=sides) | ast.Tuple(elts=sides), *_]):
+            pass
+    for side in sides:
         state = m.states.get(side)
         if state is not None and state.requires_grad & YES and not _chains(state.nodes, kept.nodes):
             return side

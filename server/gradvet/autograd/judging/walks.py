@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 from gradvet.autograd.events import (
     CloneOutdated,
@@ -18,6 +19,7 @@ from gradvet.autograd.events import (
 from gradvet.autograd.graph import changed_key, node_key, reachable, surely_reached
 from gradvet.autograd.held import held_tensors
 from gradvet.autograd.judging.retains import RetainNotes
+from gradvet.autograd.judging.retention import holder_words
 from gradvet.autograd.knowledge.lookup import load
 from gradvet.autograd.library.optimizers import extends_one
 from gradvet.autograd.library.results import ALONE
@@ -55,12 +57,16 @@ class Visit:
 
 @dataclass(frozen=True, slots=True)
 class Carrier:
-    """What holds a graph from one iteration of a loop to the next: a name in a scope, or an attribute."""
+    """What holds a graph from one iteration of a loop to the next: a name in a scope, or an attribute.
+
+    `written` is where it was put into what the name holds, which was made before the loop.
+    """
 
     key: tuple[int, str]
     loop: Loop
     node: ast.AST | None
     parts: int
+    written: tuple[ast.AST, Calls] | None = None
 
 
 @dataclass(slots=True)
@@ -234,6 +240,8 @@ class Walks:
         fresh = loop.allocs if born is None else born
         self.retains.end_of_pass(fresh)
         for key, value in m.store.delta(loop.base).items():
+            if type(key) is int and type(value) is Tensor and key & ~1 not in loop.allocs and value.has_graph:
+                self._written(key, value, loop, node, fresh)
             if type(key) is not tuple or key[1].startswith("#") or key[1] == "grad":
                 continue
             if type(value) not in (Ref, Tuple) or key[0] in loop.allocs or not self._lives_on(key, node):
@@ -245,6 +253,22 @@ class Walks:
                     later = at if born is not None else at | 1
                     parts = len(value.items) if type(value) is Tuple else 0
                     self.carriers.setdefault(later, []).append(Carrier(key, loop, node, parts))
+
+    def _written(
+        self, address: int, state: Tensor, loop: Loop, node: ast.AST | None, fresh: set[int]
+    ) -> None:
+        """A tensor from before the loop holds graphs of this iteration, which were written into it."""
+        m = self.machine
+        nodes: dict[int, Any] = {at: m.cells.get(node_key(at)) for at in state.nodes if at & ~1 in fresh}
+        if not nodes or not all(type(n) is Node and n.name.endswith(("_()", "=")) for n in nodes.values()):
+            return
+        m.charge(len(m.cells))
+        for key, value in m.cells.items():
+            if type(key) is tuple and value == Ref(address) and "#" not in key[1]:
+                for at, made in nodes.items():
+                    place = made.node, m.calls_of.get(made.node, ())
+                    self.carriers.setdefault(at | 1, []).append(Carrier(key, loop, node, 0, place))
+                return
 
     def _lives_on(self, key: tuple[int, str], loop: ast.AST | None) -> bool:
         """Whether the next iteration can see what a cell holds: an attribute, or a name that it reads before it binds it."""
@@ -471,6 +495,11 @@ class Walks:
         if any((key, "carried") in self.told for key in keys):
             return
         self.told |= {(key, "carried") for key in keys}
+        written = next((c for c in carried if c.written is not None), None)
+        if written is not None and written.written is not None:
+            place, calls = written.written
+            m.emit(StateCarried(place, calls, root, (holder_words(place)[0],), site, (), (), kept))
+            return
         at_attribute = [self.attributes[key] for key in keys if key in self.attributes]
         if at_attribute:
             place, calls = at_attribute[0]
