@@ -10,6 +10,13 @@ from gradvet.syntax import edits, rewrite
 from gradvet.syntax.parse import Module
 from gradvet.text import Edit
 
+_WITH_THEMSELVES = {
+    "same": "compares parameters with themselves",
+    "written": "writes parameters onto themselves",
+    "averaged": "averages parameters with themselves",
+}
+_SAID = frozenset({"compared", "restored", "written", "averaged"})
+
 
 @rule(SnapshotAliased, family="alias", severity=Severity.WARNING)
 def check(event: SnapshotAliased) -> Iterator[Finding]:
@@ -19,11 +26,10 @@ def check(event: SnapshotAliased) -> Iterator[Finding]:
     if event.step is not None:
         notes.append(Note("changed", f"{code(event.step)} changes it in place", event.step))
     if event.read is not None:
-        said = "loaded" if event.loaded else event.kind if event.kind in ("compared", "restored") else "read"
+        said = "loaded" if event.loaded else event.kind if event.kind in _SAID else "read"
         notes.append(Note(said, code(event.read), event.read))
-    if event.kind == "same":
-        message = f"{value} compares parameters with themselves: another name for them is no copy"
-        yield Finding(event.node, message, called_from(event.calls))
+    if event.kind in _WITH_THEMSELVES or event.kind == "shared":
+        yield Finding(event.node, _of_one_model(event), (*notes, *called_from(event.calls)))
         return
     if event.kind == "compared" and event.read is not None:
         message = f"{value} copies nothing: it changes with every step, and {code(event.read)} compares it with itself"
@@ -48,6 +54,18 @@ def check(event: SnapshotAliased) -> Iterator[Finding]:
             ),
         ),
     )
+
+
+def _of_one_model(event: SnapshotAliased) -> str:
+    """What to say where there is no snapshot, and two names for the same parameters."""
+    value = code(event.value)
+    if event.kind == "shared" and event.read is event.node:
+        return f"{value} loads parameters into themselves: another name for a model is no copy"
+    if event.kind == "shared":
+        return f"{value} is a shallow copy: it has the parameters of the model that it was made from, and trains with it"
+    if event.read is None:
+        return f"{value} {_WITH_THEMSELVES[event.kind]}: another name for them is no copy"
+    return f"{value} copies nothing: {code(event.read)} {_WITH_THEMSELVES[event.kind]}"
 
 
 def _copied(module: Module, event: SnapshotAliased) -> Sequence[Edit]:

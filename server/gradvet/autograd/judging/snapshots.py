@@ -1,6 +1,8 @@
 """Snapshots of a model's parameters that share their storage: they go on changing with the model."""
 
 import ast
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -49,13 +51,19 @@ class SnapshotNotes:
     unseen: dict[int, ast.AST] = field(default_factory=dict)
     loads: dict[int, tuple[ast.AST, tuple[ast.AST, ...]]] = field(default_factory=dict)
     changed: set[int] = field(default_factory=set)
-    same: dict[ast.AST, tuple[ast.AST, ...]] = field(default_factory=dict)
+    same: dict[ast.AST, tuple[tuple[ast.AST, ...], str]] = field(default_factory=dict)
+    shallow: dict[int, ast.AST] = field(default_factory=dict)
+    """The shallow copies of modules, which have the parameters of what they were copied from."""
+    tied: dict[int, ast.AST] = field(default_factory=dict)
+    """By storage where a parameter was given the memory of another: `p.data = q.data`."""
+    causes: dict[ast.AST, tuple[ast.AST, str]] = field(default_factory=dict)
+    shared: dict[ast.AST, tuple[tuple[ast.AST, ...], ast.AST | None]] = field(default_factory=dict)
     equals: dict[ast.AST, tuple[int, ast.AST, tuple[ast.AST, ...], str]] = field(default_factory=dict)
 
     @property
     def noticed(self) -> bool:
         """Whether there is anything to conclude."""
-        return bool(self.loads or self.equals or self.same)
+        return bool(self.loads or self.equals or self.same or self.shared)
 
     def stepped(self, leaves: frozenset[int], site: ast.AST) -> None:
         """An optimizer has changed these leaves; what was taken of them before is stale."""
@@ -66,19 +74,23 @@ class SnapshotNotes:
             if type(state) is Tensor:
                 storage |= state.storage
         self.changed |= storage
-        known = ((address, m.cells.get(address)) for address in m.store.sharing.on(storage))
-        aliases = [
-            (address, content.storage, content.alias)
-            for address, content in known
-            if (type(content) is Tensor or type(content) is Array) and content.alias is not None
-        ]
-        for address, shared, alias in aliases:
-            if shared.isdisjoint(storage):
-                continue
+        for address, alias in self._taken_on(storage):
             kind = OF_STATE_DICT if self._is_of_state_dict(alias) else OF_PARAMETER
             m.rewritten = m.rewritten or self.taken
             m.store.set(stale_key(address), kind)
             self.steps.setdefault(address & ~1, site)
+
+    def _taken_on(self, storage: AbstractSet[int]) -> list[tuple[int, Alias]]:
+        """What was taken of the tensors on a storage, and how."""
+        m = self.machine
+        known = ((address, m.cells.get(address)) for address in m.store.sharing.on(storage))
+        return [
+            (address, content.alias)
+            for address, content in known
+            if isinstance(content, (Tensor, Array))
+            and content.alias is not None
+            and not content.storage.isdisjoint(storage)
+        ]
 
     def reached(self, leaves: frozenset[int]) -> None:
         """A backward reached these leaves: the next step may change them."""
@@ -146,15 +158,94 @@ class SnapshotNotes:
     def compared(self, node: ast.AST, one: Value, other: Value) -> None:
         """Two values are compared, or their difference is taken: whether one is a snapshot of the other, and stale."""
         if one == other and self._has_changed(one) and _differ(node):
-            self.same.setdefault(node, self.machine.where())
+            self.same.setdefault(node, (self.machine.where(), "same"))
             return
         if not self._is_taken_of(node, one, other, "compared"):
             self._is_taken_of(node, other, one, "compared")
 
     def restored(self, node: ast.AST, target: Value, source: Value) -> None:
-        """A parameter is set from a value: whether that is the parameter's own memory, which a step has changed."""
-        if target != source:
-            self._is_taken_of(node, source, target, "restored")
+        """A parameter is set from a value: whether that is the parameter's own memory, which has changed since."""
+        if isinstance(node, ast.Assign) and target != source:
+            given, taken = self._places(target), self._places(source)
+            if taken and not given & taken:
+                self.tied.update(dict.fromkeys(taken, node))
+        if target != source and self._is_taken_of(node, source, target, "restored"):
+            return
+        if self._told_of_itself(node, target, "written"):
+            return
+        places = self._places(target)
+        parameters = [self.machine.cells.get(place) for place in places]
+        if all(type(state) is Tensor and state.parameter == YES for state in parameters):
+            own = {ref.address for value in (target, source) for ref in refs(value)}
+            for address, alias in self._taken_on(places):
+                if address not in own and not self._is_of_state_dict(alias):
+                    self.machine.store.set(stale_key(address), OF_PARAMETER)
+                    self.steps.setdefault(address & ~1, node)
+
+    def moved(self, node: ast.AST, target: Value) -> None:
+        """Something was added to a tensor, or it was moved towards something: whether that is itself."""
+        self._told_of_itself(node, target, "averaged")
+
+    def _told_of_itself(self, node: ast.AST, target: Value, how: str) -> bool:
+        """Note a call that gives a parameter its own value, which goes by another name there."""
+        term = self._other_name(node, target)
+        if term is None:
+            return False
+        self.same.setdefault(node, (self.machine.where(), how))
+        cause = self._why_the_same(term, target)
+        if cause is not None:
+            self.causes.setdefault(node, cause)
+        return True
+
+    def _other_name(self, node: ast.AST, target: Value) -> ast.expr | None:
+        """What a call writes into a parameter, where it is the same parameter by another name."""
+        if not self._has_changed(target):
+            return None
+        match node:
+            case ast.Call(func=ast.Attribute(value=own), args=[*given]):
+                pass
+            case ast.Assign(targets=[ast.Attribute(value=own)], value=only):
+                given = [only]
+            case _:
+                return None
+        places, written = self._places(target), _named(own)
+        into = self.machine.states.get(written)
+        if into is None or into.parameter != YES:
+            return None  # an alias that is kept: the edit of it is told
+        known = ast.dump(written)
+        for term in (term for one in given for term in _terms(one)):
+            state = self.machine.states.get(term)
+            if (
+                state is not None
+                and state.parameter == YES
+                and state.storage == places
+                and ast.dump(term) != known
+            ):
+                return term
+        return None
+
+    def _why_the_same(self, term: ast.expr, target: Value) -> tuple[ast.AST, str] | None:
+        """Where two parameters became one, or a list or dict of a model's parameters was taken for copies."""
+        m, own = self.machine, self._places(target)
+        for place, node in self.tied.items():
+            if place in own:
+                return node, ""
+        for address, node in self.shallow.items():
+            if any(ref.address in own for _, ref in members(m, Ref(address)).parameters):
+                return node, "shared"
+        word = (
+            getattr(term.value, "id", getattr(term.value, "attr", ""))
+            if isinstance(term, ast.Subscript)
+            else ""
+        )
+        for key, value in m.cells.items() if word else ():
+            if type(key) is tuple and key[1] == word and type(value) is Ref:
+                content, site = m.cells.get(value.address), m.site_of(value.address)
+                if isinstance(content, (Dict, Sequence)) and site is not None:
+                    held = {ref.address for ref in refs(content.element)}
+                    if own <= held:
+                        return site, ""
+        return None
 
     def _is_taken_of(self, node: ast.AST, snapshot: Value, against: Value, how: str) -> bool:
         """Note a snapshot that was taken of what it meets now, and is stale."""
@@ -218,6 +309,13 @@ class SnapshotNotes:
             if len(held) == len(content.items) and all(
                 t.alias is not None and self._is_of_state_dict(t.alias) and t.storage <= own for t in held
             ):
+                made = m.site_of(ref.address)
+                if made is not None and made in walk(
+                    site
+                ):  # it was taken for this: of another model with the same parameters
+                    copied = self.shallow.get(module.address & ~1) if type(module) is Ref else None
+                    self.shared.setdefault(site, (m.where(), copied))
+                    continue
                 self.loads.setdefault(ref.address & ~1, (site, m.where()))
                 if self.elsewhere is not None:
                     self.unseen.setdefault(ref.address & ~1, self.elsewhere)
@@ -247,8 +345,23 @@ class SnapshotNotes:
                 told.add(site)
                 step = self.steps.get(address)
                 m.emit(SnapshotAliased(site, calls, how, site, step, node, loaded=False))
-        for node, calls in self.same.items():
-            m.emit(SnapshotAliased(node, calls, "same", node, None, None, loaded=False))
+        for node, (calls, kind) in self.same.items():
+            cause, instead = self.causes.get(node, (node, ""))
+            if cause in told:
+                continue
+            told.add(cause)
+            if cause is node:
+                m.emit(SnapshotAliased(node, calls, kind, node, None, None, loaded=False))
+            else:
+                above = m.calls_of.get(cause, ())
+                m.emit(SnapshotAliased(cause, above, instead or kind, cause, None, node, loaded=False))
+        for load, (calls, copy) in self.shared.items():
+            if copy is None:
+                m.emit(SnapshotAliased(load, calls, "shared", load, None, load, loaded=True))
+            elif copy not in told:
+                m.emit(
+                    SnapshotAliased(copy, m.calls_of.get(copy, ()), "shared", copy, None, load, loaded=True)
+                )
         for address, grown in self.grown.items():
             step = self.steps.get(address)
             if step is not None and grown.site not in told:
@@ -266,6 +379,31 @@ class SnapshotNotes:
                     if part.address & ~1 in self.steps:
                         return self.steps[part.address & ~1]
         return None
+
+
+def _named(node: ast.expr) -> ast.expr:
+    """What an expression is the value of: `p` in `p.data`, `p.detach()` and `p.mul_(0.9)`."""
+    while True:
+        match node:
+            case (
+                ast.Attribute(value=inner, attr="data")
+                | ast.Call(func=ast.Attribute(value=inner, attr="detach"))
+            ):
+                node = inner
+            case ast.Call(func=ast.Attribute(value=inner, attr=name)) if name.endswith("_"):
+                node = inner
+            case _:
+                return node
+
+
+def _terms(node: ast.expr) -> Iterator[ast.expr]:
+    """What sums and weights are made of."""
+    match node:
+        case ast.BinOp(left=left, right=right):
+            yield from _terms(left)
+            yield from _terms(right)
+        case _:
+            yield _named(node)
 
 
 def _differ(node: ast.AST) -> bool:

@@ -60,6 +60,8 @@ def _shallow(m: Machine, value: Value, site: ast.AST) -> Value:
         leaves = frozenset({made.address}) if content.requires_grad & YES else NOTHING
         m.update(made, lambda t: t._replace(leaves=leaves) if type(t) is Tensor else t)
         return made
+    if type(content) in (Layer, Instance) and m.judge is not None:
+        m.judge.snapshots.shallow[made.address & ~1] = site
     _copy_cells(m, value, made, lambda part: part)
     inside = m.cells.get((made.address, CONTENT))
     if inside is not None:

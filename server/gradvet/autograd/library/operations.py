@@ -79,6 +79,8 @@ def perform(
         m.judge.snapshots.compared(site, *list(inputs.arguments.values())[:2])
     if short == "copy_" and m.judge is not None and len(inputs.arguments) > 1:
         m.judge.snapshots.restored(site, *list(inputs.arguments.values())[:2])
+    elif short in MOVES and m.judge is not None and inputs.arguments:
+        m.judge.snapshots.moved(site, next(iter(inputs.arguments.values())))
     if _is_empty(m, inputs.arguments.get("tensors")):
         # Nothing cannot be put together: somebody whom nobody sees, such as a callback, has filled the list.
         return m.unknown(site, f"the result of `{words}`", (inputs.arguments["tensors"],), f"{tag}result")
@@ -156,6 +158,8 @@ COMPARES = frozenset({
     "cosine_similarity", "pairwise_distance",
 })  # fmt: skip
 """What tells how two tensors differ, also when they are numpy's."""
+MOVES = frozenset({"add_", "sub_", "lerp_"})
+"""By what a running average of parameters is moved towards them."""
 
 
 def results(
