@@ -189,10 +189,14 @@ class KeepCut(Event):
 
 @dataclass(frozen=True, slots=True)
 class InputUnreached(Event):
-    """`autograd.grad` is asked for the gradient of something that is in none of the graphs that it is given."""
+    """`autograd.grad` is asked for the gradient of something that is in none of the graphs that it is given.
+
+    With `zeros`, a transform of torch.func is, which gives zeros.
+    """
 
     asked: ast.expr | None
     cuts: "tuple[Cut, ...]"
+    zeros: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,14 @@ def check(event: Backward | InputUnreached) -> Iterator[Finding]:
     if isinstance(event, InputUnreached):
         asked = code(event.asked) if event.asked is not None else "what is asked for"
         message = f"{asked} is not in the graph, so `autograd.grad()` raises: nothing was computed from it on this way"
-        yield Finding(event.node, message, (*_cuts(event.cuts)[:4], *called_from(event.calls)))
+        if event.zeros:
+            message = (
+                f"{code(event.node)} gives zeros: what the function returns is cut from all that it is given"
+            )
+        severity = Severity.WARNING if event.zeros else None
+        yield Finding(
+            event.node, message, (*_cuts(event.cuts)[:4], *called_from(event.calls)), severity=severity
+        )
         return
     if event.root.requires_grad != NO or any(cut.kind == "rebound" for cut in event.cuts):
         return  # where a leaf has lost its name, that is told

@@ -17,6 +17,8 @@ def check(event: ModeLeftOff) -> Iterator[Finding]:
     name = f"`{getattr(event.function, 'name', 'the function')}`"
     when = "on one way out of" if event.other else "when"
     left = f"{when} {name}" if event.other else f"{when} {name} returns"
+    if isinstance(event.function, ast.ClassDef):
+        left = f"when a block of {name} is left"
     effect = (
         f"{code(event.loss)} raises for it" if event.raises else "whatever trains after it records nothing"
     )

@@ -11,12 +11,14 @@ _SAYS = {
     "bypassed": "{node} uses gradients that are still multiplied by the loss scale; let the scaler make the step",
     "update": "{node} is the second step without `update()` in between: that raises",
     "unscaled": "{node} unscales what is unscaled already since the last `update()`: that raises",
+    "plain": "{node} is of a loss that was not scaled, and the scaler's step divides what it gives by the scale",
     "late": "{node} comes after a step, without `update()` in between: that raises",
 }
 _NOTES = {
     "bypassed": "gives gradients that are scaled",
     "update": "the step before",
     "unscaled": "unscaled here first",
+    "plain": "divides by the scale",
     "late": "the step",
 }
 

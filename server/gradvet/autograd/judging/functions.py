@@ -4,10 +4,12 @@ import ast
 from dataclasses import dataclass, field
 
 from gradvet.autograd.events import FunctionHolds
+from gradvet.autograd.events_function import SavedWrong
 from gradvet.autograd.machine import Machine
-from gradvet.autograd.memory.values import Dict, Ref, Sequence, Tuple, Value, atoms
+from gradvet.autograd.memory.values import Const, Dict, Number, Ref, Sequence, Text, Tuple, Value, atoms
 
 MOST_DEEP = 3
+_PLAIN = frozenset({"int", "float", "bool", "str"})
 
 
 @dataclass(slots=True)
@@ -40,6 +42,20 @@ class FunctionNotes:
                 self.machine.emit(
                     FunctionHolds(site, self.machine.where(), name, role, plain=alone and not saves)
                 )
+
+    def saved(self, site: ast.AST, values: tuple[Value, ...]) -> None:
+        """`save_for_backward` was given these: whether some of them are numbers, whichever they are."""
+        given = site.args if isinstance(site, ast.Call) else []
+        if len(given) != len(values) or any(isinstance(part, ast.Starred) for part in given):
+            return
+        for part, value in zip(given, values, strict=True):
+            plain = all(
+                type(atom) in (Number, Text) or (type(atom) is Const and atom.kind in _PLAIN)
+                for atom in atoms(value)
+            )
+            if plain and not isinstance(part, ast.Constant) and part not in self.told:
+                self.told.add(part)
+                self.machine.emit(SavedWrong(part, self.machine.where(), "number", part))
 
     def _tensors(self, value: Value, depth: int = 0) -> set[int]:
         """The addresses of what a value is, or holds in tuples, lists and dicts."""

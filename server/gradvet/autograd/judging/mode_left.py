@@ -38,6 +38,11 @@ class ModeNotes:
             other = any(mode == GRAD for mode, _ in ends)
             self.left.setdefault(own[0], Left(own[0], self.machine.where(), frame.node, other))
 
+    def block_ends(self, manager: ast.AST, switch: ast.AST) -> None:
+        """A block of an object of this class was entered with grad mode on; it is off when the block is left."""
+        if any(node is switch for node in ast.walk(manager)):
+            self.left.setdefault(switch, Left(switch, self.machine.where(), manager, other=False))
+
     def conclude(self) -> None:
         """Tell those that a backward would feel; where it is switched on elsewhere too, only those that it did feel."""
         m = self.machine

@@ -125,6 +125,9 @@ class Protocol:
     optimizers: dict[int, frozenset[int]] = field(default_factory=dict)
     scalers: dict[int, bool] = field(default_factory=dict)
     scaled: dict[int, ast.AST] = field(default_factory=dict)
+    unscaled: set[int] = field(default_factory=set)
+    """The backwards of losses that are known, and that nothing has scaled."""
+    not_plain: set[int] = field(default_factory=set)
     owned: set[int] = field(default_factory=set)
     reads: dict[int, Place] = field(default_factory=dict)
     gradients: dict[int, int] = field(default_factory=dict)
@@ -151,6 +154,11 @@ class Protocol:
         """A backward adds to the gradients of the leaves that it reaches, and perhaps to those that are not known."""
         number = self._number(site)
         scaled = YES if any(node & ~1 in self.scaled for node in root.nodes) else NO
+        if scaled == YES or root.assumes or self._may_be_scaled(root):
+            self.unscaled.discard(number)
+            self.not_plain.add(number)
+        elif number not in self.not_plain:
+            self.unscaled.add(number)
         self.leaves_of[number] = self.leaves_of.get(number, NOTHING) | root.leaves
         for leaf in root.leaves:
             self._change(leaf, lambda g: after_backward(g, number, scaled), certain=certain)
@@ -162,6 +170,10 @@ class Protocol:
         for optimizer, owns in ((ANY, NOTHING), *self.optimizers.items()):
             if not known or not owns.isdisjoint(root.leaves):
                 self._change(optimizer, lambda g: after_backward(g, number, scaled), certain=True)
+
+    def _may_be_scaled(self, root: Tensor) -> bool:
+        """Whether a loss was multiplied by something of which nothing is known, such as a scale, or came from there."""
+        return root.loose or not root.nodes
 
     def step(
         self, ref: Ref, content: object, node: ast.AST, *, known: bool = True, scaler: bool = False

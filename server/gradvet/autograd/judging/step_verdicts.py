@@ -64,6 +64,8 @@ class StepVerdicts:
         new = [g for g in relevant if g.phases & HOLDS_NEW]
         if not (step.scaler or step.manual) and new and all(g.scaled == YES for g in new):
             self._bypassed(site, new)
+        if step.scaler and new:
+            self._not_scaled(site, new)
         kept = all(not g.phases & ~(USED | MIXED) for g in relevant)
         mixed = [g for g in relevant if g.phases == MIXED]
         if (kept and self._comes_again(step, mixed)) or self._never_cleared(step, relevant):
@@ -104,6 +106,23 @@ class StepVerdicts:
             self.protocol.told.add(site.node)
             backward = next((self.protocol.sites[n].node for g in gradients for n in g.backwards), None)
             self.machine.emit(ScalerMisused(site.node, site.calls, "bypassed", backward, None, False))
+
+    def _not_scaled(self, site: Site, gradients: list[Gradient]) -> None:
+        """`scaler.step(optimizer)` on gradients of losses that were never scaled: they are divided by the scale."""
+        backwards = [n for g in gradients for n in g.backwards]
+        if not backwards or not all(n in self.protocol.unscaled for n in backwards):
+            return
+        if any(
+            isinstance(n, ast.Attribute) and n.attr in ("get_scale", "_scale")
+            for n in walk(self.machine.tree)
+        ):
+            return  # it may be multiplied by hand
+        first = self.protocol.sites[min(backwards)]
+        match site.node:
+            case ast.Call(func=ast.Attribute(value=scaler)) if first.node not in self.protocol.told:
+                self.protocol.told.add(first.node)
+                sure = any(self.protocol.scalers.values())
+                self.machine.emit(ScalerMisused(first.node, first.calls, "plain", site.node, scaler, sure))
 
     def _comes_again(self, step: Step, mixed: list[Gradient]) -> bool:
         """Whether what a step uses was used before by a step of the same loop."""

@@ -5,6 +5,7 @@ from collections.abc import Sequence as Sequence_
 from functools import partial
 from typing import NamedTuple
 
+from gradvet.autograd.events import Cut, InputUnreached
 from gradvet.autograd.graph import node_key, reachable
 from gradvet.autograd.held import held_tensors
 from gradvet.autograd.library import batches, layers
@@ -117,6 +118,10 @@ def _derivative(m: Machine, name: str, call: Call) -> Value:
         for at, ref in enumerate(inner)
         if at in asked and type(ref) is Ref and (state := m.tensor(args[at])) is not None
     }
+    if reverse and loss is not None:
+        _tell_zeros(
+            m, call, loss, {inner[at].address for at in asked if at < len(inner) and type(inner[at]) is Ref}
+        )
     exact = len(truths) == len(asked) and not any(
         state.requires_grad & YES
         for arg, ref in handed
@@ -138,6 +143,16 @@ def _derivative(m: Machine, name: str, call: Call) -> Value:
         plain = _outside(m, loss, call, "value", args, captured)
         return Tuple((result, plain if aux is None else Tuple((plain, aux))))
     return result if aux is None else Tuple((result, aux))
+
+
+def _tell_zeros(m: Machine, call: Call, loss: Tensor, handed: set[int]) -> None:
+    """The derivative of what is cut from all that a function was handed is zero."""
+    if loss.requires_grad != NO or loss.loose or loss.assumes:
+        return
+    ways = [m.cuts[cut] for cut in sorted(loss.cuts) if handed & m.cuts[cut].leaves]
+    if ways:
+        cuts = tuple(Cut(way.kind, way.name, way.node) for way in ways)
+        m.emit(InputUnreached(call.node, m.where(), None, cuts, zeros=True))
 
 
 def _positions(m: Machine, value: Value) -> tuple[int, ...]:

@@ -417,6 +417,8 @@ def _opaque(m: Machine, ref: Ref, content: Opaque, name: str, call: Call) -> Val
         hooks.removed(m, ref)
         return NONE
     if name == "save_for_backward":
+        if m.judge is not None:
+            m.judge.functions.saved(call.node, call.args)
         m.write_cell(ref, "saved_tensors", Tuple(call.args))
         return NONE
     if name in custom_functions.MARKS:

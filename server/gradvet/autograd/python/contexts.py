@@ -8,7 +8,7 @@ from operator import or_
 from gradvet.autograd.events import WithUncalled
 from gradvet.autograd.events_mode import ModeRedundant
 from gradvet.autograd.library import escapes
-from gradvet.autograd.machine import MODE, Frame, Machine
+from gradvet.autograd.machine import MODE, MODE_SETTER, Frame, Machine
 from gradvet.autograd.memory.domain import GRAD, INFERENCE, NO_GRAD
 from gradvet.autograd.memory.store import Delta, Seen
 from gradvet.autograd.memory.values import (
@@ -157,6 +157,11 @@ def inside(m: Machine, manager: Value, site: ast.AST, body: Callable[[Value], bo
         frame.leave(met, left)
         m.store.apply(end)
     leave()
+    setter = m.setters.get(m.cells.get(MODE_SETTER, -1))
+    if m.judge is not None and before == GRAD and m.mode == NO_GRAD and setter is not None:
+        content = m.cells.get(getattr(manager, "address", -1))
+        if type(content) is Instance:
+            m.judge.modes.block_ends(m.classes[content.owner].node, setter)
     if seen is not None and MODE in seen.cells:  # an exception leaves the block as well
         seen.cells[MODE] = outside | m.mode
     return alive
