@@ -60,6 +60,7 @@ class OptimizerMisses(Event):
 
     `leaves` are their names, `place` is where they are made; `late` is whether they were there, frozen.
     `idle` is whether no backward reaches anything that the optimizer has; `twin` is another that has the very same.
+    `outside` is whether they are of a module of which no optimizer ever knew.
     """
 
     leaves: tuple[str, ...]
@@ -67,6 +68,7 @@ class OptimizerMisses(Event):
     late: bool
     idle: bool = False
     twin: ast.AST | None = None
+    outside: bool = False
 
 
 @dataclass(frozen=True, slots=True)

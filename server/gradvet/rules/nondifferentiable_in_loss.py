@@ -37,4 +37,6 @@ def check(event: CutPath | NoBackward) -> Iterator[Finding]:
     elif event.kind in _WHY:
         what, why = code(event.node) if event.kind == "cancelled" else what, _WHY[event.kind]
         lost = "what is made of it adds a constant to the loss" if event.term else without_gradient(event)
+        if event.kind == "cancelled" and not event.term:
+            lost += " through it"
         yield cut_off(event, f"{what} {why}: {lost}")

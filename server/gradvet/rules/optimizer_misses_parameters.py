@@ -23,6 +23,17 @@ def check(event: OptimizerMisses) -> Iterator[Finding]:
             (*notes, *called_from(event.calls)),
         )
         return
+    if event.outside:
+        notes = () if event.place is None else (Note("made", code(event.place), event.place),)
+        left = named(event.leaves) or "some parameters"
+        yield Finding(
+            event.node,
+            f"no optimizer has {left}: the loss that this one steps on fills their gradients",
+            (*notes, *called_from(event.calls)),
+            (),
+            Severity.WARNING,
+        )
+        return
     when = "were still frozen" if event.late else "were not there yet"
     notes = (
         () if event.place is None else (Note("made", f"here, afterwards: {code(event.place)}", event.place),)

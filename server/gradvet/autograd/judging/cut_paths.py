@@ -147,7 +147,7 @@ def _side_ways(m: Machine, judge: Judge, parents: Parents, told: set[int]) -> No
             elif info.kind == "item" and info.form == "parameter":
                 # `math.exp(log_var)` drops the gradient by the way; `.item()` and `float()` say that it is meant.
                 hidden = {leaf for leaf in hidden if leaf & ~1 in reached}
-            elif info.kind not in ("checkpoint", "collective"):
+            elif info.kind not in ("checkpoint", "collective", "cancelled"):
                 continue
             if hidden:
                 told.add(number)

@@ -12,6 +12,9 @@ from gradvet.autograd.memory.domain import NO, YES, Tensor
 from gradvet.autograd.memory.gradients import CLEAR
 from gradvet.autograd.memory.values import Instance, Layer, Optimizer, Ref
 
+_WRITTEN_OUT = frozenset({"torch.tensor()", "torch.as_tensor()", "torch.from_numpy()"})
+"""What gives values of their own to what they make."""
+
 
 class Taken(NamedTuple):
     """An optimizer as it was made: the modules whose parameters it took, with the flag of each parameter."""
@@ -82,6 +85,8 @@ class OptimizerNotes:
                 m.emit(OptimizerMisses(taken.site, taken.calls, names, place, late))
         if not any(type(event) is OptimizerMisses for event in m.events):
             self._mistaken(optimizers, reached, owned, forced)
+        if not any(type(event) is OptimizerMisses for event in m.events):
+            self._left_out(optimizers, owned)
 
     def _mistaken(
         self,
@@ -119,6 +124,47 @@ class OptimizerNotes:
                 other = None if idle else twin
                 m.emit(OptimizerMisses(site, calls, parameter_names(m, left), place, False, idle, other))
                 return
+
+    def _left_out(self, optimizers: list[tuple[Ref, Optimizer, ast.AST]], owned: set[int]) -> None:
+        """Emit the optimizer whose losses train a module of nothing but parameters of its own, and that has none of them.
+
+        What has layers may be a network that is only looked through; proxies and centers of losses are to be learnt.
+        """
+        m = self.machine
+        if m.judge is None or not m.judge.flow.stepped:
+            return
+        protocol, flow = m.judge.protocol, m.judge.flow
+        touched = owned | flow.read | flow.followers.keys() | {at & ~1 for at in protocol.by_hand}
+        touched |= {at & ~1 for clear in protocol.clears for at in clear.leaves}
+        for address, held in list(m.cells.items()):
+            if type(address) is not int or type(held) is not Instance or not is_module(m, Ref(address)):
+                continue
+            inside = members(m, Ref(address))
+            leaves = {leaf.address & ~1 for _, leaf in inside.parameters}
+            if not leaves or len(inside.modules) > 1 or not leaves.isdisjoint(touched):
+                continue
+            if not all(
+                self._trains(leaf) and leaf in protocol.fills and self._is_to_learn(leaf) for leaf in leaves
+            ):
+                continue
+            numbers = {number for leaf in leaves for number in protocol.fills[leaf]}
+            for ref, _, site in optimizers:
+                steps = [step for step in protocol.steps if step.optimizer == ref.address]
+                if any(numbers & g.backwards for step in steps for g in step.gradients):
+                    place = m.site_of(min(leaves))
+                    names = parameter_names(m, leaves)
+                    m.emit(OptimizerMisses(site, m.calls_of.get(site, ()), names, place, False, outside=True))
+                    return
+
+    def _is_to_learn(self, leaf: int) -> bool:
+        """Whether a parameter begins with something that was drawn or filled, and is not written out: a mean, a kernel."""
+        cells = self.machine.cells
+        state = cells.get(leaf)
+        sources = [cells.get(at) for at in state.storage] if type(state) is Tensor else []
+        return bool(sources) and not any(
+            type(source) is Tensor and source.origin is not None and source.origin.text in _WRITTEN_OUT
+            for source in sources
+        )
 
     def _trains(self, leaf: int) -> bool:
         # What was made in a loop's last iteration is one of the older ones when the loop has ended.

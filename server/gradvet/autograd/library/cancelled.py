@@ -2,28 +2,31 @@
 
 from gradvet.autograd.library.kept import Inputs, Operand
 from gradvet.autograd.machine import Machine
-from gradvet.autograd.memory.domain import YES, Tensor
+from gradvet.autograd.memory.domain import NOTHING, YES, Tensor
 
 
-def cancels(m: Machine, words: str, inputs: Inputs) -> bool:
-    """Whether a sum adds what was taken away before, and what is left of it carries no gradient."""
+def cancelled(m: Machine, words: str, inputs: Inputs) -> frozenset[int]:
+    """The leaves whose gradient a sum cancels out: it adds what was taken away before, and is left with something else."""
     if words != "+" or m.judge is None or len(inputs.operands) != 2 or inputs.unknown:  # noqa: PLR2004
-        return False
+        return NOTHING
     one, other = inputs.operands
-    return _without(m, one, other.state) or _without(m, other, one.state)
+    return _in_both(m, one, other.state) or _in_both(m, other, one.state)
 
 
-def _without(m: Machine, difference: Operand, taken: Tensor) -> bool:
-    """Whether an operand is `constant - taken`."""
+def _in_both(m: Machine, difference: Operand, taken: Tensor) -> frozenset[int]:
+    """The leaves of what is taken away in an operand `something - taken`, if that something has nothing to do with them."""
     nodes = difference.state.nodes
     if taken.requires_grad != YES or len(nodes) != 1 or m.judge is None:
-        return False
+        return NOTHING
     made = m.judge.flow.made(next(iter(nodes)))
     if made is None or made.name != "-" or len(made.parts) != 2 or made.others:  # noqa: PLR2004
-        return False
+        return NOTHING
     left, right = made.parts
-    same = right.nodes == taken.nodes and right.leaves == taken.leaves
-    return same and len(taken.nodes or taken.leaves) == 1 and (not left.asks or _is_flat(m, left.nodes))
+    same = (
+        right.nodes == taken.nodes and right.leaves == taken.leaves and len(taken.nodes or taken.leaves) == 1
+    )
+    apart = not left.asks or _is_flat(m, left.nodes) or (left.sure and bool(left.leaves))
+    return taken.leaves if same and apart and taken.leaves.isdisjoint(left.leaves) else NOTHING
 
 
 def _is_flat(m: Machine, nodes: frozenset[int]) -> bool:

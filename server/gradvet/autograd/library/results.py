@@ -5,7 +5,7 @@ import ast
 from gradvet.autograd.graph import add_node, unknown_key
 from gradvet.autograd.knowledge.lookup import Op, Output
 from gradvet.autograd.library import unrecorded
-from gradvet.autograd.library.cancelled import cancels
+from gradvet.autograd.library.cancelled import cancelled
 from gradvet.autograd.library.constant_terms import dead_terms
 from gradvet.autograd.library.inputs import argument_cuts, made_in
 from gradvet.autograd.library.kept import Inputs, Operand, Places, saved_by
@@ -100,9 +100,11 @@ def computed(
         m.judge.cut_notes.no_backward.add(site)
     if m.judge is not None:
         m.judge.flow.computed(address, words, site, inputs)
-    if (out is not None and out.zero) or cancels(m, words, inputs):
-        cuts |= {_zero(m, site, words, op, out, leaves, cuts)}
-        leaves = NOTHING
+    flat = out is not None and out.zero
+    lost = leaves if flat else cancelled(m, words, inputs)
+    if flat or lost:
+        cuts |= {_zero(m, site, words, op, out, lost, cuts)}
+        leaves -= lost
     return Tensor(
         requires_grad=granted,
         is_leaf=NO if granted == YES else MAYBE,
