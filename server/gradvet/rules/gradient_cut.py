@@ -32,6 +32,8 @@ def check(event: CutPath | StateCut) -> Iterator[Finding]:
     if event.term:
         term = event.result or "this term"
         message = f"{how}{subject} makes {term} a constant in the loss: it adds no gradient"
+    elif event.form == "other side":
+        message = f"{how}{subject} takes {named(event.leaves)} out of this term: no step uses what its other side trains"
     else:
         message = f"{how}{subject} cuts the only way for a gradient to {named(event.leaves)}"
     yield cut_off(event, message)

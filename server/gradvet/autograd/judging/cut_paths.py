@@ -11,6 +11,8 @@ from gradvet.autograd.memory.domain import NO, YES, Tensor
 from gradvet.autograd.memory.values import Instance, Layer, Ref
 from gradvet.syntax.parents import Parents
 
+OTHER_SIDE = "other side"
+"""The form of a cut on one side of a difference, where the step after the loss has nothing behind the other side."""
 DATA = "what the function is given, or a loader gives, carries no graph"
 
 
@@ -21,6 +23,7 @@ def cut_paths(m: Machine, judge: Judge, parents: Parents) -> None:
     told |= _lost_leaves(m, judge, parents, told)
     _dead_terms(m, judge, parents, told)
     _side_ways(m, judge, parents, told)
+    _wrong_sides(m, judge, parents, told)
     for node, loss in judge.cut_notes.raising.items():
         m.emit(NoBackward(node, m.calls_of.get(node, ()), loss))
     _copies(m, judge, {m.cuts[number].node for number in told})
@@ -152,6 +155,26 @@ def _side_ways(m: Machine, judge: Judge, parents: Parents, told: set[int]) -> No
             if hidden:
                 told.add(number)
                 _tell(m, judge, parents, number, loss, hidden)
+
+
+def _wrong_sides(m: Machine, judge: Judge, parents: Parents, told: set[int]) -> None:
+    """Differences that a step could learn from, had not the side been detached that leads to what it steps on."""
+    if not judge.flow.all_known:
+        return
+    used: dict[int, set[ast.AST]] = {}
+    for step in judge.protocol.steps:
+        for leaf, gradient in zip(step.leaves, step.gradients, strict=False):
+            sites = {judge.protocol.sites[number].node for number in gradient.backwards}
+            used.setdefault(leaf & ~1, set()).update(sites)
+    for (number, loss), live in judge.targets.halves.items():
+        hidden = {
+            leaf for leaf in m.cuts[number].leaves if loss in used.get(leaf & ~1, ()) and _trains(m, leaf)
+        }
+        if number in told or not hidden or any(loss in used.get(leaf & ~1, ()) for leaf in live):
+            continue
+        told.add(number)
+        m.cuts[number].form = OTHER_SIDE
+        _tell(m, judge, parents, number, loss, hidden)
 
 
 def _tell(

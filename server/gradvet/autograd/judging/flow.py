@@ -33,7 +33,7 @@ LINEAR = SUM | DIFFERENCE | PRODUCT | QUOTIENT | {"neg", "matmul", "@"}
 
 
 class Part(NamedTuple):
-    """An operand: its parameter's name, and the graph that it may (or is `sure` to) bring with it."""
+    """An operand: its parameter's name, the graph that it may (or is `sure` to) bring with it, and what was cut before."""
 
     role: str
     nodes: Nodes
@@ -41,6 +41,7 @@ class Part(NamedTuple):
     asks: bool
     sure: bool
     sampled: bool
+    cuts: frozenset[int] = frozenset()
 
 
 class Made(NamedTuple):
@@ -250,7 +251,9 @@ def _made(told: Told) -> Made:
 def _part(role: str, state: Tensor) -> Part:
     sampled = state.origin is not None and state.origin.text == "sample()"
     asks = bool(state.requires_grad & YES and state.nodes)
-    return Part(role, state.nodes, state.leaves, asks, asks and state.requires_grad == YES, sampled)
+    return Part(
+        role, state.nodes, state.leaves, asks, asks and state.requires_grad == YES, sampled, state.cuts
+    )
 
 
 def _either(before: Made, now: Made) -> Made:

@@ -65,6 +65,8 @@ class Targets:
 
     flow: Flow
     found: dict[tuple[str, ast.AST], Found] = field(default_factory=dict)
+    halves: dict[tuple[int, ast.AST], frozenset[int]] = field(default_factory=dict)
+    """By a `detach()` and the backward of a loss, to which leaves the other side of a difference leads."""
 
     def look(self, run: Run) -> None:
         """Look for targets on the way of a backward."""
@@ -74,6 +76,7 @@ class Targets:
                 continue
             for found in self._of(made):
                 self.found.setdefault((found.kind, found.node), found)
+            self._note_half(made, run)
         for found in self._only_pulled_together(run):
             self.found.setdefault((found.kind, found.node), found)
 
@@ -100,6 +103,17 @@ class Targets:
             )
 
     # -- one op
+
+    def _note_half(self, made: Made, run: Run) -> None:
+        """Of a difference one side was detached: what the loss then trains is behind the other alone."""
+        if made.name not in DISTANCES | DIFFERENCE or len(made.parts) != 2 or len(made.asking) != 1:  # noqa: PLR2004
+            return
+        m, live = self.flow.machine, made.asking[0]
+        for part in made.parts:
+            for cut in m.nearest_cut(part.cuts) if not part.asks and not part.leaves else ():
+                if m.cuts[cut].kind == "detach" and live.sure and live.leaves:
+                    key = (cut, run.site)
+                    self.halves[key] = self.halves.get(key, frozenset()) | live.leaves
 
     def _of(self, made: Made) -> Iterator[Found]:
         asking = tuple(part for part in made.asking if part.sure)

@@ -100,11 +100,8 @@ def computed(
         m.judge.cut_notes.no_backward.add(site)
     if m.judge is not None:
         m.judge.flow.computed(address, words, site, inputs)
-    flat = out is not None and out.zero
-    lost = leaves if flat else cancelled(m, words, inputs)
-    if flat or lost:
-        cuts |= {_zero(m, site, words, op, out, lost, cuts)}
-        leaves -= lost
+    lost, zeros = _flattened(m, site, words, op, out, inputs, leaves, cuts)
+    cuts, leaves = cuts | zeros, leaves - lost
     return Tensor(
         requires_grad=granted,
         is_leaf=NO if granted == YES else MAYBE,
@@ -121,24 +118,28 @@ def computed(
     )
 
 
-def _zero(
+def _flattened(
     m: Machine,
     site: ast.AST,
     words: str,
     op: Op | None,
     out: Output | None,
+    inputs: Inputs,
     leaves: frozenset[int],
     cuts: frozenset[int],
-) -> int:
-    """The cut of a gradient that torch computes and that is always zero, by its op or since two cancel out.
+) -> tuple[frozenset[int], frozenset[int]]:
+    """The leaves that get a gradient of zeros, by the op or since two cancel out, and the cut that stands for it.
 
     What is drawn from a normal distribution could be made of its mean and standard deviation, as `rsample()` does.
     """
+    flat = out is not None and out.zero
+    lost = leaves if flat else cancelled(m, words, inputs)
+    if not flat and not lost:
+        return NOTHING, NOTHING
     drawn = op is not None and op.name == "torch.normal"
-    kind = "sample" if drawn else "zero" if out is not None and out.zero else "cancelled"
-    number = m.cut(kind, words, site, leaves, NOTHING, cuts)
+    number = m.cut("sample" if drawn else "zero" if flat else "cancelled", words, site, lost, NOTHING, cuts)
     m.cuts[number].form = "rsample" if drawn else ""
-    return number
+    return lost, frozenset({number})
 
 
 def _valued(op: Op | None, operands: tuple[Operand, ...]) -> tuple[Operand, ...]:
