@@ -75,7 +75,9 @@ class OptimizerNotes:
                         or leaf.address & ~1 in forced
                     ):
                         continue
-                    if self._flag(leaf.address) == YES and flags.get(leaf.address, NO) == NO:
+                    # A thaw that waits for its epoch is one nevertheless.
+                    thawed = self._flag(leaf.address) & YES and leaf.address in flags
+                    if (thawed or self._flag(leaf.address) == YES) and flags.get(leaf.address, NO) == NO:
                         late |= leaf.address in flags
                         known = missed.get(leaf.address, "")
                         missed[leaf.address] = path if len(path) > len(known) else known

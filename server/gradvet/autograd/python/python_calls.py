@@ -491,6 +491,12 @@ def _hasattr(m: Machine, name: str, call: Call) -> Value:
 def _getattr(m: Machine, name: str, call: Call) -> Value:
     if len(call.args) > 1 and type(call.args[1]) is Const:
         return get_attribute(m, call.args[0], str(call.args[1].value), call.node)
+    words = m.alternatives(call.args[1]) if len(call.args) > 1 else ()
+    if type(call.args[0]) is Ref and words and all(type(word) is Const for word in words):
+        # Of several attributes it is any one; those that would have to be run are not gone through.
+        held = [m.cells.get((call.args[0].address, str(word.value))) for word in words]
+        if all(value is not None for value in held):
+            return join_all(held)
     return unknown_call(m, call, "an attribute whose name is not known")
 
 
