@@ -15,6 +15,15 @@ class NotStatic(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class DifferentiatedTwice(Event):
+    """A backward goes through the gradient that `derivative` gave, to which a `backward` for one time contributed."""
+
+    owner: str
+    derivative: ast.AST
+    backward: ast.AST
+
+
+@dataclass(frozen=True, slots=True)
 class NotApplied(Event):
     """A Function is called past `apply`: its `forward` directly, or an instance of it."""
 

@@ -270,6 +270,9 @@ class Machine:
         self.zeroing: set[int] = (
             set()
         )  # the nodes, by even address, that may give a zero whatever comes to them
+        self.once_differentiable: set[ast.AST] = (
+            set()
+        )  # the backwards of Functions that refuse to be differentiated
         self.transformed = 0  # how many transforms of functions are around
         self.gradients_made = NO  # whether the gradients of the backward under way are inference tensors
         self.again: list[Any] = []  # what runs, or runs once more, when a backward comes by

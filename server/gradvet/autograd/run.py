@@ -50,8 +50,9 @@ def run(module: Module, *, watch: bool = False, read: Read | None = None, runs: 
     Parts that are among `runs` are not run again; afterwards it holds those of this module.
     """
     with no_collection():
-        whole = watch or (read is not None and any(True for _ in texts_imported(module, read)))
-        divided = (tuple(module.tree.body),) if whole else parts(module)
+        divided = (tuple(module.tree.body),) if watch else parts(module)
+        if len(divided) > 1 and read is not None and any(True for _ in texts_imported(module, read)):
+            divided = (tuple(module.tree.body),)  # what the parts import they share, and may change
         known = {} if runs is None else runs
         for statements in divided:
             if statements in known:

@@ -377,7 +377,7 @@ KNOWN: tuple[Known, ...] = (
         "once-differentiable",
         r"trying to differentiate twice a function that was marked with @once_differentiable",
         "A gradient of a gradient goes through a backward that promised to be the last.",
-        "create-graph-missing function-saves-wrong",
+        "function-differentiated-twice",
         "write the backward in differentiable ops and drop `@once_differentiable`",
         look_for="function backward",
     ),

@@ -10,8 +10,9 @@ LEAST_LINES = 100
 """Of one part: smaller ones are not worth a run of their own."""
 MOST_PARTS = 12
 _NAME = re.compile(r"[^\W\d]\w*")
-_ANY_NAME = re.compile(r"(?<![.\w])(?:globals|locals|vars|exec|eval|__import__)[ \t]*\(|\bsys\.modules\b")
-"""What reaches names without saying them."""
+_ANY_NAME = re.compile(r"(?:globals|locals|vars|exec|eval|__import__)[ \t]*\(|sys\.modules")
+_LONGER = re.compile(r"[\w.]")
+"""What reaches names without saying them, unless a longer name ends in it: `model.eval()`."""
 _LONG = (ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith)
 _DEFINITION = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
@@ -26,7 +27,7 @@ def parts(module: Module) -> tuple[Statements, ...]:
     """
     body = module.tree.body
     whole = (tuple(body),)
-    if module.lines < 2 * LEAST_LINES or _ANY_NAME.search(module.healed) is not None:
+    if module.lines < 2 * LEAST_LINES or _reaches_any_name(module.healed):
         return whole
     if any(isinstance(statement, _LONG) for statement in body):
         return whole
@@ -39,6 +40,11 @@ def parts(module: Module) -> tuple[Statements, ...]:
         tuple(statement for statement in body if id(statement) in of_all or id(statement) in group)
         for group in groups
     )
+
+
+def _reaches_any_name(text: str) -> bool:
+    """Whether a text may use a name that it does not say."""
+    return any(_LONGER.match(text[: one.start()][-1:]) is None for one in _ANY_NAME.finditer(text))
 
 
 def _is_for_all(statement: ast.stmt) -> bool:

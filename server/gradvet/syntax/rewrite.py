@@ -102,6 +102,23 @@ def add_decorator(module: Module, definition: ast.stmt, decorator: str) -> list[
     return _rewritten(module, rows, [definition], change)
 
 
+def drop_decorator(module: Module, definition: ast.FunctionDef, decorator: ast.expr) -> list[Edit]:
+    """Take one of the decorators of a function away."""
+    at = definition.decorator_list.index(decorator)
+
+    def change(tree: "cst.Module", chosen: list["cst.CSTNode"]) -> "cst.Module":
+        import libcst as cst
+
+        node = next((node for node in chosen if isinstance(node, cst.FunctionDef)), None)
+        if node is None:
+            return tree
+        left = [*node.decorators[:at], *node.decorators[at + 1 :]]
+        return _replaced(tree, node, node.with_changes(decorators=left))
+
+    rows = first_row(definition), definition.end_lineno or definition.lineno
+    return _rewritten(module, rows, [definition], change)
+
+
 def _rows(module: Module, block: Sequence[ast.stmt]) -> tuple[int, int]:
     """The first and last row of the lines to rewrite: whole statements, and nothing else."""
     parent = module.parents[block[0]]

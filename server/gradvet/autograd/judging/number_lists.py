@@ -5,7 +5,7 @@ turned into numbers, and this one value is a mean of what the loss of the same f
 """
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from gradvet.syntax.tree import walk
 
@@ -16,23 +16,27 @@ _REDUCED = frozenset({"mean", "sum"})
 Appended = tuple[ast.Call, ast.FunctionDef]
 
 
-def tensors_among_numbers(tree: ast.Module) -> Iterator[tuple[ast.Call, ast.FunctionDef, ast.Name]]:
-    """The calls of `append` that put a term of a loss among numbers, with their function and that term."""
+def tensors_among_numbers(
+    tree: ast.Module, appends: Callable[[ast.FunctionDef], bool]
+) -> Iterator[tuple[ast.Call, ast.FunctionDef, ast.Name]]:
+    """The calls of `append` that put a term of a loss among numbers, with their function and that term.
+
+    `appends` tells which functions are worth a look.
+    """
     for owner in tree.body:
         if isinstance(owner, ast.ClassDef):
-            for appended in _by_attribute(owner).values():
+            methods = [one for one in owner.body if isinstance(one, ast.FunctionDef) and appends(one)]
+            for appended in _by_attribute(methods).values():
                 if sum(_is_number(call.args[0]) for call, _ in appended) < FEWEST_NUMBERS:
                     continue
                 found = [(*one, term) for one in appended if (term := _term(one[0].args[0], one[1]))]
                 yield from found if len(found) == 1 else ()
 
 
-def _by_attribute(owner: ast.ClassDef) -> dict[str, list[Appended]]:
+def _by_attribute(methods: list[ast.FunctionDef]) -> dict[str, list[Appended]]:
     """What the methods of a class append to lists that lie in an attribute of the object."""
     found: dict[str, list[Appended]] = {}
-    for function in owner.body:
-        if not isinstance(function, ast.FunctionDef):
-            continue
+    for function in methods:
         for node in walk(function):
             match node:
                 case ast.Call(func=ast.Attribute(value=held, attr="append"), args=[_], keywords=[]):

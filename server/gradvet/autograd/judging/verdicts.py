@@ -69,7 +69,11 @@ def _among_numbers(m: Machine, module: Module) -> None:
     """Emit the terms of losses that are kept where all else is a number."""
     if ".append(" not in module.healed:
         return  # no closer look is needed
-    for call, function, term in tensors_among_numbers(module.tree):
+
+    def appends(function: ast.FunctionDef) -> bool:
+        return "append" in m.info(function).attributes
+
+    for call, function, term in tensors_among_numbers(module.tree, appends):
         value = call.args[0]
         known = m.states.get(value)
         sure = known is not None and known.requires_grad == NO

@@ -20,6 +20,7 @@ from gradvet.autograd.graph import changed_key, node_key, reachable, surely_reac
 from gradvet.autograd.held import held_tensors
 from gradvet.autograd.judging.retains import RetainNotes
 from gradvet.autograd.judging.retention import holder_words
+from gradvet.autograd.judging.twice import Twice
 from gradvet.autograd.knowledge.lookup import load
 from gradvet.autograd.library.optimizers import extends_one
 from gradvet.autograd.library.results import ALONE
@@ -91,10 +92,12 @@ class Walks:
     created: dict[ast.AST, tuple[Calls, Tensor]] = field(default_factory=dict)
     together: set[int] | None = None
     retains: RetainNotes = field(init=False)
+    twice: Twice = field(init=False)
 
     def __post_init__(self) -> None:
-        """What is retained is noted apart."""
+        """What is retained is noted apart, and so is what is differentiated twice."""
         self.retains = RetainNotes(self.machine)
+        self.twice = Twice(self.machine)
 
     # -- changes
 
@@ -342,6 +345,7 @@ class Walks:
     ) -> None:
         """A backward pass from `root` goes surely through these nodes, nearest first; they are not freed yet."""
         self.retains.passed(site, root, keeps=keeps)
+        self.twice.passed(site, root, found, sure)
         ours = self.together if self.together is not None else frozenset[int]()
         gone = [at for at in sure if found[at].gone == found[at].keeps == YES and at not in ours]
         fed = next((self.revived[at & ~1] for at in found if at & ~1 in self.revived), ()) if sure else ()

@@ -5,6 +5,7 @@ import ast
 from gradvet.autograd.graph import add_node
 from gradvet.autograd.held import held_tensors
 from gradvet.autograd.library.again import runs_again
+from gradvet.autograd.library.externals import handles
 from gradvet.autograd.library.inputs import in_mode, made_in, operands_of
 from gradvet.autograd.machine import MODE, Machine
 from gradvet.autograd.memory.domain import (
@@ -37,7 +38,7 @@ from gradvet.autograd.memory.values import (
     Value,
     join,
 )
-from gradvet.autograd.python.calls import Call, call_value, find_in_class
+from gradvet.autograd.python.calls import Call, call_value, find_in_class, unknown_call
 
 FUNCTION = "torch.autograd.Function"
 DIRTY, NON_DIFFERENTIABLE, UNMATERIALIZED = "#dirty", "#plain", "#unmaterialized"
@@ -50,6 +51,15 @@ def is_custom_function(m: Machine, value: Value) -> bool:
     if type(value) is not Class or value.address not in m.classes:
         return False
     return bool(m.classes[value.address].external & {FUNCTION, "torch.autograd.function.Function"})
+
+
+@handles("torch.autograd.function.once_differentiable")
+def _once_differentiable(m: Machine, name: str, call: Call) -> Value:
+    """`@once_differentiable`: the backward runs without recording, and refuses to be differentiated itself."""
+    if call.args and type(call.args[0]) is Function:
+        m.once_differentiable.add(call.args[0].node)
+        return call.args[0]
+    return unknown_call(m, call, "a backward")
 
 
 def apply(m: Machine, function: Class, call: Call) -> Value:
@@ -82,7 +92,10 @@ def apply(m: Machine, function: Class, call: Call) -> Value:
     backward = find_in_class(m, function.address, "backward")
     keeps = _reads_saved(backward.node.body) if type(backward) is Function else MAYBE
     marked = {word: m.cells.get((ctx.address, word)) for word in (DIRTY, NON_DIFFERENTIABLE)}
-    made = _outputs(m, site, info.name, result, inputs, kept, keeps, marked)
+    once = type(backward) is Function and backward.node in m.once_differentiable
+    made = _outputs(m, site, info.name, result, inputs, kept, keeps, marked, higher=NO if once else MAYBE)
+    if once and m.judge is not None:
+        m.judge.walks.twice.applied(site, info.name, backward.node)
     if backward is not None:
         _visit_backward(m, function, backward, ctx, made, site)
 
@@ -143,6 +156,8 @@ def _outputs(
     kept: Value | None,
     keeps: int,
     marked: dict[str, Value | None],
+    *,
+    higher: int,
 ) -> Value:
     saved = (
         NOTHING.union(*(s.storage for _, s in held_tensors(m, kept) if len(s.storage) == 1))
@@ -171,7 +186,7 @@ def _outputs(
         if grants == NO and (dirty or state.view == YES):
             return value  # it stays what forward has made of it; a view says what its base says
         if grants & YES:
-            add_node(m, address, f"{name}.apply()", site, asking, saved, keeps)
+            add_node(m, address, f"{name}.apply()", site, asking, saved, keeps, higher=higher)
         names: frozenset[str | None] = frozenset({f"{name}Backward"})
         if dirty and state.view & YES:
             names |= {ANY_FN}  # it is made again from its base
@@ -239,7 +254,8 @@ def _visit_backward(
         )
         maybe = (ctx.address, UNMATERIALIZED) in m.cells
         gradients.append(join(Ref(address), NONE) if maybe else Ref(address))
-    recording = NO_GRAD | (GRAD if m.creates_graphs else 0)
+    once = type(backward) is Function and backward.node in m.once_differentiable
+    recording = NO_GRAD | (GRAD if m.creates_graphs and not once else 0)
     inferring = before & INFERENCE if passing else 0
     m.store.set(MODE, INFERENCE if passing and before == INFERENCE else recording | inferring)
     with m.numbered(site, 62):

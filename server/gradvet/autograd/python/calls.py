@@ -547,6 +547,8 @@ def _forget(m: Machine, frame: Frame) -> None:
 
 ABSTRACT = "abstract"
 """What a function is that only subclasses define: what it gives is not known, whatever its body says."""
+_OF_METHODS = frozenset({"torch.autograd.function.once_differentiable"})
+"""Decorators of torch that give a method back."""
 _PLAIN_DECORATORS = {
     "builtins.property": "property",
     "functools.cached_property": "property",
@@ -584,7 +586,9 @@ def decorate(m: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef, function:
                 value = value._replace(kind=_PLAIN_DECORATORS[applied.name] or value.kind)
             elif applied.name in ("torch.no_grad", "torch.inference_mode", "torch.enable_grad"):
                 value = call_value(m, call_value(m, applied, Call(decorator, ())), Call(decorator, (value,)))
-            elif applied.name.startswith("torch.") and not isinstance(m.frames[-1].node, ast.ClassDef):
+            elif applied.name in _OF_METHODS or (
+                applied.name.startswith("torch.") and not isinstance(m.frames[-1].node, ast.ClassDef)
+            ):
                 wrapped = call_value(m, applied, Call(decorator, (value,)))
                 value = wrapped if type(wrapped) in (Function, Partial) else value
         elif type(applied) is Mode:
