@@ -92,10 +92,11 @@ def apply(m: Machine, function: Class, call: Call) -> Value:
     backward = find_in_class(m, function.address, "backward")
     keeps = _reads_saved(backward.node.body) if type(backward) is Function else MAYBE
     marked = {word: m.cells.get((ctx.address, word)) for word in (DIRTY, NON_DIFFERENTIABLE)}
-    once = type(backward) is Function and backward.node in m.once_differentiable
-    made = _outputs(m, site, info.name, result, inputs, kept, keeps, marked, higher=NO if once else MAYBE)
-    if once and m.judge is not None:
-        m.judge.walks.twice.applied(site, info.name, backward.node)
+    once = backward.node if type(backward) is Function and backward.node in m.once_differentiable else None
+    higher = MAYBE if once is None else NO
+    made = _outputs(m, site, info.name, result, inputs, kept, keeps, marked, higher=higher)
+    if once is not None and m.judge is not None:
+        m.judge.walks.twice.applied(site, info.name, once)
     if backward is not None:
         _visit_backward(m, function, backward, ctx, made, site)
 
