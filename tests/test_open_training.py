@@ -6,7 +6,7 @@ from gradvet.analysis import analyze
 from gradvet.config import Config
 from gradvet.text import Source
 
-HEAD = "import torch\nimport torch.nn.functional as F\nfrom torch import Tensor, nn\n"
+HEAD = "import copy\nimport torch\nimport torch.nn.functional as F\nfrom torch import Tensor, nn\n"
 MAIN, LIBRARY = "/project/main.py", "/project/library.py"
 WRAPPER = """
 import torch
@@ -248,9 +248,345 @@ def score(loader, criterion):
     return total
 """
     ),
+    "a step between the clear and the backward, in a function that makes its optimizer": (
+        """
+def attack(model, batch, target, criterion):
+    copied = copy.deepcopy(model)
+    optimizer = torch.optim.SGD(copied.parameters(), lr=0.1)
+    optimizer.zero_grad()
+    loss = criterion(copied(batch), target)
+    optimizer.step()  # step-before-backward
+    loss.backward()
+    return copied(batch)
+"""
+    ),
+    "what drops the gradients of one of two optimizers is told, though the other uses them": (
+        """
+class Agent:
+    def __init__(self, actor, actor_optim, alpha_optim):
+        self.actor, self.actor_optim, self.alpha_optim = actor, actor_optim, alpha_optim
+
+    def update(self, batches):
+        for batch in batches:
+            loss = self.actor(batch).mean()
+            self.alpha_optim.zero_grad()
+            loss.backward()
+            self.actor_optim.zero_grad()  # zero-grad-misplaced
+            self.actor_optim.step()
+            self.alpha_optim.step()
+"""
+    ),
+    "one of two optimizers is made, and nothing clears its gradients": (
+        """
+class Agent:
+    def __init__(self, policy, value):
+        self.policy, self.value = policy, value
+        if self.policy is self.value:
+            self.optimizer = torch.optim.Adam(self.policy.parameters(), lr=1e-3)
+        else:
+            self.optimizer = torch.optim.Adam([*self.policy.parameters(), *self.value.parameters()], lr=1e-3)
+
+    def update(self, batches):
+        for batch in batches:
+            loss = self.policy(batch).mean() + self.value(batch).mean()
+            loss.backward()  # zero-grad-missing
+            self.optimizer.step()
+"""
+    ),
+    "an optimizer that is made elsewhere of a model of the file": (
+        """
+from library import get_optimizer
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.out = nn.Linear(4, 2)
+
+    def forward(self, x):
+        return self.out(x)
+
+def train(loader):
+    net = Net()
+    optimizer = get_optimizer("adam", net)
+    for x, y in loader:
+        F.cross_entropy(net(x), y).backward()  # zero-grad-missing
+        optimizer.step()
+"""
+    ),
+    "a setting decides between two ways, of which one clears": (
+        """
+def train(model, loader, optimizer, args):
+    for x, y in loader:
+        if args.parts == 1:
+            loss = model(x, y)
+            loss.backward()  # zero-grad-missing
+        else:
+            optimizer.zero_grad()
+            for part, target in zip(x.chunk(args.parts), y.chunk(args.parts)):
+                loss = model(part, target)
+                loss.backward()
+        optimizer.step()
+"""
+    ),
+    "what torch is given between the clear and the step is no backward": (
+        """
+def update(model, optimizer, batches):
+    for batch in batches:
+        loss = model(batch).mean()
+        loss.backward()
+        optimizer.zero_grad()  # zero-grad-misplaced
+        gradients = torch.cat([p.grad.view(-1) for p in model.parameters() if p.grad is not None])
+        torch.distributed.all_reduce(gradients)
+        optimizer.step()
+"""
+    ),
+    "plugins that are only handed options": (
+        """
+class Strategy:
+    def __init__(self, model, optimizer, plugins):
+        self.model, self.optimizer, self.plugins = model, optimizer, plugins
+
+    def train(self, loader, **options):
+        for x, y in loader:
+            loss = F.cross_entropy(self.model(x), y)
+            self.optimizer.zero_grad()
+            for plugin in self.plugins:
+                plugin.before_step(self, **options)
+            self.optimizer.step()  # step-before-backward
+            loss.backward()
+"""
+    ),
+    "a model that may be something else is told to clear between the backward and the step": (
+        """
+class Strategy:
+    def __init__(self, model, optimizer):
+        self.model, self.optimizer = model, optimizer
+
+    def inner(self, batches):
+        before = copy.deepcopy(self.model.state_dict())
+        for x, y in batches:
+            loss = F.cross_entropy(self.model(x), y)
+            loss.backward()
+            self.model.zero_grad()  # zero-grad-misplaced
+            self.optimizer.step()
+        self.model.load_state_dict(before)
+"""
+    ),
+    "a scaler of which there was another in the call before": (
+        """
+class Trainer:
+    def __init__(self, model, args):
+        self.model, self.args = model, args
+
+    def train(self, loader):
+        optimizer = torch.optim.AdamW(self.model.parameters())
+        if self.args.half:
+            scaler = torch.cuda.amp.GradScaler()
+        for x, y in loader:
+            loss = F.cross_entropy(self.model(x), y)
+            if self.args.half:
+                scaler.scale(loss).backward()  # zero-grad-missing
+                scaler.unscale_(optimizer)
+                scaler.step(optimizer)
+                scaler.update()
+            else:
+                loss.backward()  # zero-grad-missing
+                optimizer.step()
+"""
+    ),
+    "a state that training and evaluation cut by the same function": (
+        """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rnn, self.out = nn.LSTM(4, 8), nn.Linear(8, 2)
+
+    def forward(self, x, state):
+        y, state = self.rnn(x, state)
+        return self.out(y), state
+
+class Trainer:
+    def __init__(self):
+        self.net = Net()
+        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.1)
+
+    @staticmethod
+    def cut(state):
+        return tuple(part.detach() for part in state)
+
+    def train(self, chunks):
+        state = (torch.zeros(1, 2, 8), torch.zeros(1, 2, 8))
+        for x, y in chunks:
+            self.optimizer.zero_grad()
+            scores, state = self.net(x, state)
+            F.cross_entropy(scores.flatten(0, 1), y).backward()
+            self.optimizer.step()
+            state = self.cut(state)
+        self.net.eval()
+        return self.evaluate(chunks)
+
+    def evaluate(self, chunks):
+        self.net.eval()
+        total, state = 0.0, (torch.zeros(1, 2, 8), torch.zeros(1, 2, 8))
+        for x, y in chunks:
+            scores, state = self.net(x, state)  # eval-with-grad
+            total += F.cross_entropy(scores.flatten(0, 1), y).item()
+            state = self.cut(state)
+        return total
+"""
+    ),
+    "a list that a test says to have elements": (
+        """
+import numpy as np
+
+def train(net, optimizer, loader, learns):
+    losses = []
+    for x in loader:
+        if learns:
+            loss = net(x).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss)  # graph-retained
+    if len(losses) > 0:
+        print(np.mean(losses))  # numpy-on-grad
+"""
+    ),
+    "a ratio that is computed twice, once for a loss of which only one part is picked": (
+        """
+def update(policy, optimizer, memory, clip):
+    divergences = []
+    for x, actions, before, advantages in memory:
+        after = policy.act(x, actions)["log_prob"]
+        ratio = after - before
+        divergences.append((ratio.exp() - 1 - ratio).mean())  # graph-retained
+        ratio = torch.exp(after - before)
+        plain = advantages * ratio
+        clipped = advantages * torch.clip(ratio, 1.0 - clip, 1.0 + clip)
+        loss = -torch.min(plain, clipped).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return sum(float(one) for one in divergences)
+"""
+    ),
+    "a function that goes down into what holds no graph": (
+        """
+def size(space):
+    if isinstance(space, dict):
+        return sum(size(part) for part in space.values())
+    return space.n
+
+def train(make, space, loader):
+    model, losses = make(size(space)), []
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x, y in loader:
+        loss = F.cross_entropy(model(x), y)
+        penalty = loss * 2
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(penalty)  # graph-retained
+    print(sum(float(one) for one in losses))
+"""
+    ),
+    "a value that is cast for the checker of types": (
+        """
+from typing import cast
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.out = nn.Linear(4, 2)
+
+    def forward(self, x):
+        return self.out(x)
+
+def show(x: Tensor):
+    print(cast(Tensor, Net()(x)).numpy())  # numpy-on-grad
+"""
+    ),
 }
 
 SILENT = {
+    "a ratio of what is picked from two things": (
+        """
+def update(first, second, optimizer, loader):
+    kept = []
+    for x in loader:
+        a, b = first(x), second(x)
+        kept.append((a - 1).mean())
+        loss = torch.min(a, b).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return sum(float(one) for one in kept)
+"""
+    ),
+    "a step that sets up the optimizer before the training": (
+        """
+def train(model, optimizer, scheduler, loader):
+    optimizer.zero_grad()
+    optimizer.step()
+    scheduler.step()
+    for batch in loader:
+        optimizer.zero_grad()
+        loss = model(batch).mean()
+        loss.backward()
+        optimizer.step()
+"""
+    ),
+    "two optimizers of which one has more parameters, and one is told to clear": (
+        """
+def train(model, head, loader):
+    every = torch.optim.SGD([*model.parameters(), *head.parameters()], lr=0.1)
+    few = torch.optim.SGD(head.parameters(), lr=0.1)
+    for batch in loader:
+        for optimizer in (every, few):
+            optimizer.zero_grad()
+        loss = head(model(batch)).mean()
+        loss.backward()
+        every.step()
+        few.step()
+"""
+    ),
+    "a choice that changes between two ways, of which one clears": (
+        """
+def train(model, loader, optimizer):
+    first = True
+    for x, y in loader:
+        if first:
+            loss = model(x, y)
+            loss.backward()
+            first = False
+        else:
+            optimizer.zero_grad()
+            loss = model(x, y)
+            loss.backward()
+        optimizer.step()
+"""
+    ),
+    "a model that is made of several is told to clear, and so is its optimizer": (
+        """
+from library import get_optimizer
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.out = nn.Linear(4, 2)
+
+    def forward(self, x):
+        return self.out(x)
+
+def train(loader):
+    net = Net()
+    optimizer = get_optimizer("adam", net)
+    for x, y in loader:
+        net.zero_grad()
+        F.cross_entropy(net(x), y).backward()
+        optimizer.step()
+"""
+    ),
     "a model of several kinds that is told to clear, with an optimizer of known parameters": (
         """
 class Model:

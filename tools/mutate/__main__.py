@@ -1,7 +1,7 @@
 """Put known faults into real training code, one at a time, and count those that a checker finds.
 
-Counted are the mutants that were read by hand and are faults (`judged.json`); `--all` counts the others
-too, of which some are no faults.
+Counted are the mutants that were read by hand and are faults that their file shows (`judged.json`); `--all`
+counts those too that nobody has read, of which some are no faults.
 """
 
 import argparse
@@ -12,7 +12,7 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).parents[2] / "server"))
 
 from tools.checker import OURS, Found
-from tools.mutate.campaign import FAULT, NONE, PACKAGES, Case, all_cases, judged, run, snippet
+from tools.mutate.campaign import FAULT, HIDDEN, NONE, PACKAGES, Case, all_cases, judged, run, snippet
 from tools.mutate.operators import OPERATORS
 from tools.packages import pinned
 
@@ -47,7 +47,7 @@ def main() -> int:
             print(f"=== {case.key} {case.mutant.operator} {case.package.name} {case.path}\n{snippet(case)}")
         return 0
     if options.all:
-        wanted = [case for case in all_cases(operators) if _verdict(case, known) != NONE]
+        wanted = [case for case in all_cases(operators) if _verdict(case, known) not in (NONE, HIDDEN)]
     else:
         wanted = all_cases(
             operators, {key: entry for key, entry in known.items() if entry["verdict"] == FAULT}

@@ -25,7 +25,8 @@ HERE = Path(__file__).parent
 PACKAGES = HERE / "packages.txt"
 JUDGED = HERE / "judged.json"
 MOST_AT_ONCE = 400
-FAULT, NONE = "fault", "none"
+FAULT, NONE, HIDDEN = "fault", "none", "hidden"
+"""What a mutant is: a fault, none, or one that only files show which its own does not import."""
 Judged = dict[str, dict[str, str]]
 
 

@@ -11,7 +11,8 @@ class TargetInGraph(Event):
     """Something a loss only compares or weights with still leads a gradient back to where it was computed.
 
     `kind` is bootstrap (data plus a part of a network's own value), weight (of a log-probability), teacher, branch (of a
-    loss that only pulls two branches together) or follower (a network that is set from another one). `operand` is
+    loss that only pulls two branches together), follower (a network that is set from another one), itself (a network that
+    is compared with itself) or option (what the option that detaches others leaves as it is). `operand` is
     its expression in `use`, the op (or the backward) that takes it; `source` is where it comes from; `owned` whether
     an optimizer owns parameters that are reached this way.
     """

@@ -37,14 +37,15 @@ class GradientDropped(Event):
 
 @dataclass(frozen=True, slots=True)
 class StepTooEarly(Event):
-    """`node` is a step between `clear` and `backward`: there is nothing for it to use, and the next clear drops the rest.
+    """`node` is a step between `clear` and `backward`: there is nothing for it to use.
 
-    `known` is whether what steps is known to be an optimizer.
+    `known` is whether what steps is known to be an optimizer, `dropped` whether the next clear drops what `backward` gives.
     """
 
     clear: ast.AST
     backward: ast.AST
     known: bool
+    dropped: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -291,6 +291,7 @@ class Machine:
         self._scopes: dict[tuple[int, int], int] = {}
         self.judge: Any = None
         self.learnt, self.expected = dict[int, str](), dict[int, str]()
+        self.alike = dict[tuple[type, tuple[Value, ...]], str]()
         self.star_imports: dict[int, list[str]] = {}
         self.imports: Any = None
         self.stand_ins: dict[ast.AST, ast.AST] = {}
@@ -607,7 +608,7 @@ class Machine:
 
     def as_expected(self, ref: Ref, node: ast.AST) -> None:
         """Something unknown was made; an earlier pass may have learnt what its place makes."""
-        if ref.address in self.expected:
+        if ref.address in self.expected or self.alike:
             for expect in EXPECT:
                 expect(self, ref, node)
 

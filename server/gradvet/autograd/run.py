@@ -68,6 +68,7 @@ def run(module: Module, *, watch: bool = False, read: Read | None = None, runs: 
 def _run(module: Module, *, watch: bool, read: Read | None) -> Facts:
     m = WatchedMachine(module) if watch else Machine(module)
     judge = m.judge = Judge(m)
+    judge.doubles.active = "create_graph" in module.healed
     info = m.info(module.tree)
     info.keeps_locals = True
     m.global_scope = m.scope(0, module.tree, 0)

@@ -35,10 +35,10 @@ def check(event: SavedChanged | StepTooEarly) -> Iterator[Finding]:
 
 def _uses_nothing(event: StepTooEarly) -> Finding:
     assumed = () if event.known else (Note("assuming", "what makes the step is an optimizer of torch"),)
+    message = f"{code(event.node)} has no gradients to use: {code(event.backward)} comes only after it"
     return Finding(
         event.node,
-        f"{code(event.node)} has no gradients to use: {code(event.backward)} comes only after it, "
-        f"and {code(event.clear)} drops them before the next step",
+        f"{message}, and {code(event.clear)} drops them before the next step" if event.dropped else message,
         (
             Note("cleared", "here the gradients of the time before are dropped", event.clear),
             Note("backward", "this computes what the step should use", event.backward),

@@ -16,6 +16,8 @@ _SAYS = {
     "teacher": "{what} is what a student is to learn and keeps its graph: the loss also pulls the teacher to the student",
     "branch": "{what} pulls both branches to one another, and nothing else is in the loss: a constant output solves it",
     "follower": "{what} runs with a graph that nobody needs: its parameters are only ever set from another network",
+    "itself": "{what} compares a network with itself, and both sides keep their graph: it and its derivatives are zero",
+    "option": "{what} is the same either way: it keeps its graph where the option detaches what is beside it",
     "stepped": "{what} runs with its graph: its parameters follow another network, and the optimizer moves them as well",
 }
 _USED = {
@@ -23,6 +25,8 @@ _USED = {
     "weight": "weights the log-probability here",
     "teacher": "used as the target here",
     "follower": "this backward fills the `.grad` of its parameters",
+    "itself": "differentiated here",
+    "option": "detached by the same option",
 }
 
 

@@ -11,6 +11,7 @@ from gradvet.autograd.judging import hooks_placed
 from gradvet.autograd.judging.calls import CallNotes
 from gradvet.autograd.judging.chains import Chains
 from gradvet.autograd.judging.cut_notes import CutNotes
+from gradvet.autograd.judging.doubles import Doubles
 from gradvet.autograd.judging.escapes import EscapeNotes
 from gradvet.autograd.judging.evaluations import Evaluations
 from gradvet.autograd.judging.flags import FlagNotes
@@ -165,6 +166,7 @@ class Judge:
     retention: Retention = field(init=False)
     chains: Chains = field(init=False)
     thrown_away: ThrownAway = field(init=False)
+    doubles: Doubles = field(init=False)
 
     def __post_init__(self) -> None:
         """The notes of one topic each lie in a part of their own."""
@@ -190,6 +192,7 @@ class Judge:
         self.retention = Retention(self.machine)
         self.chains = Chains(self.machine, self.retention)
         self.thrown_away = ThrownAway(self.machine)
+        self.doubles = Doubles(self.machine)
 
     def conclude_topics(self, module: Module) -> None:
         """The notes that lie in parts of their own become events."""

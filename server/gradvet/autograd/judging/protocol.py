@@ -15,6 +15,8 @@ from typing import NamedTuple
 from gradvet.autograd.events_protocol import (
     ScalerMisused,
 )
+from gradvet.autograd.library.evidence import was_computed
+from gradvet.autograd.library.layers import is_module, members
 from gradvet.autograd.library.optimizers import owned_by
 from gradvet.autograd.machine import Loop, Machine
 from gradvet.autograd.memory.domain import NO, NOTHING, YES, Tensor
@@ -35,7 +37,7 @@ from gradvet.autograd.memory.gradients import (
     join_gradients,
     unseen,
 )
-from gradvet.autograd.memory.values import NONE, Const, Opaque, Optimizer, Ref, Tuple, Value
+from gradvet.autograd.memory.values import NONE, Const, Opaque, Optimizer, Ref, Tuple, Value, atoms
 from gradvet.autograd.python.calls import Call
 from gradvet.syntax.tree import walk
 
@@ -76,6 +78,8 @@ class Step(NamedTuple):
     scaler: bool = False
     read: Place | None = None
     optimizer: int = 0
+    instead: frozenset[int] = NOTHING
+    """The optimizers of which this one is an alternative: one of them makes the step."""
 
 
 class Clip(NamedTuple):
@@ -116,6 +120,9 @@ class Protocol:
     followed: dict[int, set[int]] = field(default_factory=dict)
     walked: dict[int, ast.AST] = field(default_factory=dict)
     fills: dict[int, set[int]] = field(default_factory=dict)
+    given_by: dict[int, set[int]] = field(default_factory=dict)
+    """By optimizer the backwards that have given something to it."""
+    handed: dict[int, frozenset[int]] = field(default_factory=dict)
     clears: list[Clear] = field(default_factory=list)
     stepped: set[int] = field(default_factory=set)
     alternatives: frozenset[int] = frozenset()
@@ -168,8 +175,22 @@ class Protocol:
         self.machine.store.set((ANY, SCALED), scaled)
         self.last = number
         for optimizer, owns in ((ANY, NOTHING), *self.optimizers.items()):
-            if not known or not owns.isdisjoint(root.leaves):
+            if not known or not (owns or self._given_to(optimizer)).isdisjoint(root.leaves):
                 self._change(optimizer, lambda g: after_backward(g, number, scaled), certain=True)
+                self.given_by.setdefault(optimizer, set()).add(number)
+
+    def _given_to(self, optimizer: int) -> frozenset[int]:
+        """The parameters of the modules that were handed to what made an optimizer: `get_optimizer(model, lr)`."""
+        found = self.handed.get(optimizer)
+        if found is None:
+            m = self.machine
+            content = m.cells.get(optimizer)
+            given = content.inputs if type(content) is Opaque and was_computed(content) else ()
+            modules = [atom for value in given for atom in atoms(value) if is_module(m, atom)]
+            found = frozenset(ref.address for module in modules for _, ref in members(m, module).parameters)
+            if optimizer != ANY:
+                self.handed[optimizer] = found
+        return found
 
     def _may_be_scaled(self, root: Tensor) -> bool:
         """Whether a loss was multiplied by something of which nothing is known, such as a scale, or came from there."""
@@ -190,7 +211,15 @@ class Protocol:
         met = tuple(self._of(cell) for cell in cells)
         self.used.update(n for g in met if g.phases & HOLDS_NEW for n in g.backwards)
         self.steps.append(
-            Step(number, met, frozenset(cells), known=known, scaler=scaler, optimizer=ref.address)
+            Step(
+                number,
+                met,
+                frozenset(cells),
+                known=known,
+                scaler=scaler,
+                optimizer=ref.address,
+                instead=self.alternatives if ref.address in self.alternatives else NOTHING,
+            )
         )
         for clip in self.waiting:
             self.followed.setdefault(clip, set()).add(len(self.steps) - 1)
@@ -366,18 +395,20 @@ class Protocol:
         walked = self.walked.setdefault(value.address, node)
         return walked if before == YES else None
 
-    def unfollowed(self, node: ast.AST, values: Iterable[Value], *, clears: bool = True) -> None:
+    def unfollowed(self, call: Call, *, clears: bool = True, runs: bool = True) -> None:
         """A call cannot be followed: with an optimizer it may do anything, with a loss it may run a backward.
 
-        What is known to give a loss of which a backward is run later has not run it itself.
+        What is known to give a loss of which a backward is run later has not run it itself; and `**options` are none.
         """
         m = self.machine
+        node = call.node
         func = node.func if isinstance(node, ast.Call) else None
         if _clears(func):
             self._clear_anything(node)
             return
         gives_loss = m.address(node, "call") in m.expected
-        for value in values:
+        for value in call.all_values():
+            starts = runs and not gives_loss and value is not call.stars
             for ref in _refs(value):
                 content = m.cells.get(ref.address)
                 if type(content) is Optimizer or ref.address in self.optimizers:
@@ -385,19 +416,19 @@ class Protocol:
                     m.store.set((ANY, SCALED), NO | YES)
                     if clears:
                         self._forget(owns | {ref.address}, node)
-                elif not gives_loss and self._may_start_from(node, func, content):
+                elif starts and self._may_start_from(node, func, content):
                     self._unseen_backward()
 
     def _may_start_from(self, node: ast.AST, func: ast.expr | None, content: object) -> bool:
         """Whether a call that is not followed may run a backward from something that it is given.
 
-        From a tensor that may require grad it may; from what is not known, where nobody takes what the call gives,
-        or where it says that it trains: most of the unknown things that are handed about are data.
+        It may where nobody takes what the call gives, or where it says that it trains: most of the unknown things
+        that are handed about are data, and what is computed of a tensor is wanted for itself.
         """
-        if type(content) is Tensor:
-            return bool(content.requires_grad & YES)
+        if type(content) is not Opaque and not (type(content) is Tensor and content.requires_grad & YES):
+            return False
         name = getattr(func, "attr", "") or getattr(func, "id", "")
-        return type(content) is Opaque and (node in self.machine.lone or bool(_TRAINING.search(name)))
+        return node in self.machine.lone or bool(_TRAINING.search(name))
 
     def _unseen_backward(self) -> None:
         for optimizer, owns in self.optimizers.items():
@@ -411,14 +442,14 @@ class Protocol:
         """A method of something unknown: an optimizer, or a gradient scaler, when it is used as one."""
         if content.reason == SCHEDULER or name in ("scale", "backward"):
             return
-        if ref.address in self.scalers and self._scaler(ref, name, call):
+        if ref.address & ~1 in self.scalers and self._scaler(ref, name, call):
             return
         if name == "zero_grad" or "zero_grad" in call.keywords:
             self.clear((), call.node, ref.address)
         elif name == "step" and self._steps(ref, call):
             self.step(ref, content, call.node, known=False)
         else:
-            self.unfollowed(call.node, call.all_values())
+            self.unfollowed(call)
 
     def takes(self, ref: Ref, name: str, call: Call) -> bool:
         """Take the method of something that was held to be a module, as it has a `state_dict()`, and is an optimizer."""
@@ -449,13 +480,13 @@ class Protocol:
         """A GradScaler was made; one that is switched off does nothing and is not followed."""
         if type(enabled) is Const and not enabled.value:
             return
-        self.scalers[ref.address] = enabled is None or type(enabled) is Const
+        self.scalers[ref.address & ~1] = enabled is None or type(enabled) is Const
 
     def scales(self, ref: Ref, result: Value, node: ast.AST) -> None:
         """`scaler.scale(loss)`: what comes out is scaled, and what did it is a scaler if it was made as one or steps."""
         content = self.machine.cells.get(ref.address)
-        if ref.address in self.scalers or (type(content) is Opaque and content.reason != SCALER):
-            self.scalers.setdefault(ref.address, False)
+        if ref.address & ~1 in self.scalers or (type(content) is Opaque and content.reason != SCALER):
+            self.scalers.setdefault(ref.address & ~1, False)
             for made in _refs(result):
                 self.scaled[made.address & ~1] = node
 
@@ -517,7 +548,7 @@ class Protocol:
     ) -> None:
         if node not in self.told:
             self.told.add(node)
-            sure = self.scalers.get(ref.address, False)
+            sure = self.scalers.get(ref.address & ~1, False)
             self.machine.emit(ScalerMisused(node, self.machine.where(), how, other, scaler, sure))
 
     def shown(self, *sites: Site) -> list[Site]:

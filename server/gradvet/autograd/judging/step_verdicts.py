@@ -1,7 +1,7 @@
 """At the end of a run: what was out of order in the training steps that the protocol has followed."""
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -54,7 +54,42 @@ class StepVerdicts:
         )
         for step in self.protocol.steps:
             self._judge_step(step)
+        self._judge_empty_steps()
         self._judge_clips()
+
+    def _judge_empty_steps(self) -> None:
+        """Steps right after a clear, of which the backward comes later in the same block and is used by nobody."""
+        visits: dict[tuple[int, int], list[Step]] = {}
+        places: dict[int, set[ast.AST]] = {}
+        for step in self.protocol.steps:
+            visits.setdefault((step.number, step.optimizer), []).append(step)
+            (shown,) = self.protocol.shown(self.protocol.sites[step.number])
+            places.setdefault(step.optimizer, set()).add(shown.node)
+        for (number, optimizer), steps in visits.items():
+            (site,) = self.protocol.shown(self.protocol.sites[number])
+            met = [g for step in steps for g in step.gradients]
+            if len(places[optimizer]) > 1 or self._in_doubt(steps[0]):
+                continue
+            # What a pass has learnt to be a loss was held in the one before to run a backward perhaps.
+            if any(g.backwards for g in met) or not steps[-1].gradients or optimizer in self.protocol.by_hand:
+                continue
+            if any(g.phases & ~(CLEAR | DROPPED) or not g.clears for g in steps[-1].gradients):
+                continue
+            for later in sorted(self.protocol.given_by.get(optimizer, ())):
+                (backward,) = self.protocol.shown(self.protocol.sites[later])
+                same = backward.calls == site.calls and backward.loops == site.loops
+                if same and _row(backward) > _row(site) and later not in self.protocol.used:
+                    clear = self.protocol.sites[max(n for g in met for n in g.clears)]
+                    self._too_early(clear, site, backward, known=steps[0].known)
+                    break
+
+    def _too_early(self, clear: Site, step: Site, backward: Site, *, known: bool) -> None:
+        clear, backward, step = self.protocol.shown(clear, backward, step)
+        if step.node not in self.protocol.told and clear.node not in self.protocol.told:
+            self.protocol.told |= {clear.node, step.node}
+            self.machine.emit(
+                StepTooEarly(step.node, step.calls, clear.node, backward.node, known, dropped=False)
+            )
 
     def _judge_step(self, step: Step) -> None:
         relevant = [g for g in step.gradients if g.phases not in (CLEAR, UNSEEN, BEFORE)]
@@ -73,6 +108,9 @@ class StepVerdicts:
                 self._not_cleared(step, site, relevant)
         elif forgotten := self._forgotten(step):
             self._not_cleared(step, site, list(forgotten.values()), forgotten)
+        elif one_way := self._never_cleared_on_one_way(step, relevant):
+            if not self.protocol.forgotten:
+                self._not_cleared(step, site, one_way)
         elif step.optimizer in self.protocol.by_hand or not self.protocol.by_hand.isdisjoint(step.leaves):
             return  # a backward need not be what fills them
         elif all(g.phases & DROPPED and not g.phases & ~(DROPPED | CLEAR) for g in relevant):
@@ -88,10 +126,11 @@ class StepVerdicts:
         """Whether another optimizer that makes steps has some of these leaves as well, so that one may have fewer.
 
         What was picked for an optimizer by a test that is not followed is held to be all that it was picked from.
+        Of two that are made in two branches there is only ever one.
         """
         mine = self.protocol.optimizers.get(step.optimizer, NOTHING)
         return any(
-            address in self.protocol.stepped and owns != mine and not owns.isdisjoint(mine)
+            address in self.protocol.stepped - step.instead and owns != mine and not owns.isdisjoint(mine)
             for address, owns in (self.protocol.optimizers.items() if mine else ())
         )
 
@@ -170,6 +209,37 @@ class StepVerdicts:
             for clear in self.protocol.clears
         )
 
+    def _never_cleared_on_one_way(self, step: Step, gradients: list[Gradient]) -> list[Gradient]:
+        """Where a setting decides between two ways with a backward on each, and all that clears stands on one of them.
+
+        Gives the gradients with the backwards of the other alone.
+        """
+        around = [loop.node for loop in self.protocol.sites[step.number].loops if loop.node is not None]
+        clears = [
+            self._way(clear.number)
+            for clear in self.protocol.clears
+            if self.protocol.reaches(clear, step)
+            and any(loop.node in around for loop in self.protocol.sites[clear.number].loops)
+        ]
+        if not around or not clears or not all(g.phases & MIXED and g.steps for g in gradients):
+            return []
+        for choice in _settings(around[-1]):
+            ways = [{node for at in arm for node in ast.walk(at)} for arm in (choice.body, choice.orelse)]
+            for one, other in (ways, ways[::-1]):
+                if self._way(step.number).isdisjoint(one | other) and all(way & one for way in clears):
+                    rest = [
+                        g._replace(backwards=frozenset(n for n in g.backwards if self._way(n) & other))
+                        for g in gradients
+                    ]
+                    if all(g.backwards for g in rest):
+                        return rest
+        return []
+
+    def _way(self, number: int) -> set[ast.AST]:
+        """A place, with the calls that led there."""
+        site = self.protocol.sites[number]
+        return {site.node, *site.calls}
+
     def _not_cleared(
         self, step: Step, site: Site, gradients: list[Gradient], leaves: Iterable[int] = ()
     ) -> None:
@@ -222,14 +292,12 @@ class StepVerdicts:
     def _dropped(self, site: Site, gradients: list[Gradient], loop: ast.AST | None, *, known: bool) -> None:
         cleared = sorted({n for g in gradients for n in g.clears})
         lost = sorted(
-            {
-                n
-                for g in gradients
-                for n, _ in g.lost
-                if _begins(self.protocol.sites[n]) is _begins(site)
-                and (loop is not None or n not in self.protocol.used)
-            }
+            {n for g in gradients for n, _ in g.lost if _begins(self.protocol.sites[n]) is _begins(site)}
         )
+        if loop is None:
+            # What another optimizer has used as well is to blame where it stands beside the step, and nothing else is.
+            beside = [n for n in lost if self.protocol.sites[n].calls == site.calls]
+            lost = [n for n in lost if n not in self.protocol.used] or beside
         if not cleared or not lost:
             return
         clear, backward, shown = self.protocol.shown(
@@ -412,3 +480,18 @@ def _is_every_few(choices: list[_Choice], step: Site, others: Iterable[Site]) ->
 def _leaves_early(loop: ast.AST) -> bool:
     """Whether a loop may be left before its end."""
     return any(isinstance(node, (ast.Break, ast.Return)) for node in walk(loop))
+
+
+def _settings(loop: ast.AST) -> Iterator[ast.If]:
+    """The choices between two ways in a loop of which nothing in the loop changes what they ask for."""
+    changed = {
+        node.id if isinstance(node, ast.Name) else getattr(node, "attr", "")
+        for node in ast.walk(loop)
+        if isinstance(getattr(node, "ctx", None), (ast.Store, ast.Del))
+    }
+    for choice in ast.walk(loop):
+        if isinstance(choice, ast.If) and choice.orelse:
+            asked = list(ast.walk(choice.test))
+            named = {getattr(node, "id", "") or getattr(node, "attr", "") for node in asked} - {""}
+            if not any(isinstance(node, (ast.Call, ast.NamedExpr)) for node in asked) and not named & changed:
+                yield choice

@@ -9,6 +9,7 @@ from gradvet.autograd.judging.adversaries import Adversaries
 from gradvet.autograd.judging.averages import entering
 from gradvet.autograd.judging.cut_paths import cut_paths, cut_subject
 from gradvet.autograd.judging.emptied import emptied_elsewhere
+from gradvet.autograd.judging.equal_arms import equal_arms
 from gradvet.autograd.judging.escapes import told_as_escapes
 from gradvet.autograd.judging.evaluations import in_unknown_context, is_decorated
 from gradvet.autograd.judging.forwards import unrecorded_forwards
@@ -44,6 +45,7 @@ def conclude(m: Machine, judge: Judge, module: Module) -> None:
     for event in open_data(module, lambda node: node in reads or node in m.states):
         m.emit(event)
     function_forms(m)
+    equal_arms(m, module)
     told_as_escapes(m)
     told_as_cuts(m)
 
@@ -354,10 +356,20 @@ def _evaluated_in_open_code(m: Machine, judge: Judge, parents: Parents, told: se
 
 
 def _is_target(m: Machine, judge: Judge, call: ModuleCall) -> bool:
-    """Whether the result was detached on purpose: as the target of a loss, or to look at it once."""
-    if any(judge_cut_takes(m, number, call) for cuts in judge.cuts_of.values() for number in cuts):
+    """Whether the result was detached on purpose: as the target of a loss, or to look at it once.
+
+    A cut in what evaluates and trains alike is of the training.
+    """
+    numbers = {number for cuts in judge.cuts_of.values() for number in cuts}
+    taking = [number for number in numbers if judge_cut_takes(m, number, call)]
+    if taking and not all(_takes_of_training(m, judge, number) for number in taking):
         return True
     return not call.in_loop and any(_detached_later(m, info, call) for info in m.cuts)
+
+
+def _takes_of_training(m: Machine, judge: Judge, number: int) -> bool:
+    """Whether a cut takes its value from a module's call in training mode too."""
+    return any(call.training != FALSE and judge_cut_takes(m, number, call) for call in judge.modules)
 
 
 def _only_used_detached(
@@ -399,13 +411,18 @@ def judge_cut_takes(m: Machine, number: int, call: ModuleCall) -> bool:
 def _evaluator(
     call: ModuleCall, sites: dict[ast.AST, None], parents: Parents
 ) -> tuple[ast.AST, tuple[ast.AST, ...], ast.AST | None, ast.AST]:
-    """The forward in the function that evaluates: a helper may serve training as well."""
+    """The forward in the innermost function that evaluates: a helper may serve training as well."""
+    found: list[tuple[int, ast.AST, ast.AST]] = []
     for evidence in sites:
         home = function_of(evidence, parents, ANY_FUNCTION)
-        for at, site in enumerate(call.calls):
+        for at, site in enumerate((*call.calls, call.site)):
             if home is not None and function_of(site, parents, ANY_FUNCTION) is home:
-                return site, call.calls[:at], home, evidence
-    return call.site, call.calls, function_of(call.site, parents, ANY_FUNCTION), next(reversed(sites))
+                found.append((at, home, evidence))
+                break
+    if not found:
+        return call.site, call.calls, function_of(call.site, parents, ANY_FUNCTION), next(reversed(sites))
+    at, home, evidence = max(found, key=lambda one: one[0])
+    return (*call.calls, call.site)[at], call.calls[:at], home, evidence
 
 
 def _trains_inside(function: ast.FunctionDef) -> bool:

@@ -23,6 +23,8 @@ MOST_TERMS = 24
 _ADDED = frozenset({"+", "-", "+=", "-=", "add()", "add_()", "sub()", "sub_()"})
 _WEIGHTED = frozenset({"*", "/", "*=", "/=", "mul()", "mul_()", "div()", "div_()"})
 _SAME = frozenset({"neg", "scale", "squeeze", "float", "to"})
+_BOUNDED = frozenset({"clip()", "clamp()", "clip_()", "clamp_()"})
+_PICKED = frozenset({"min()", "max()", "minimum()", "maximum()"})
 _REDUCED = frozenset({"mean", "sum", "nanmean", "view", "reshape", "flatten"})
 _SYMBOLS: dict[type, str] = {ast.Add: "+", ast.Sub: "-"}
 
@@ -121,6 +123,9 @@ def _known(m: Machine, ref: Ref, content: Opaque, site: ast.AST, words: str) -> 
         leaf = Tensor(YES, storage=own, leaves=own, cuts=cuts | {number}, origin=content.origin)
         m.write(ref, leaf)
         return
+    operation = _operation(content)
+    if operation is not None and len(operation[1]) > 1:
+        m.alike[operation] = words
     keeps = MAYBE if _is_any_item(m, ref, content) else YES
     add_node(m, address, _name(content, inputs), site, inputs, keeps=keeps, all_known=False)
     m.write(ref, _computed(address, leaves, cuts, content.origin, words))
@@ -195,9 +200,30 @@ def _terms(m: Machine, ref: Ref, content: Opaque | Tensor) -> tuple[list[Value],
         return _addends(m, parts), True
     if node.name in _WEIGHTED:  # the weight is the one of which nothing is known
         return known if len(known) == 1 else _weighted(m, parts), True
+    if node.name in _PICKED:
+        parts = _behind_all(m, parts)  # whichever is picked was made of that
+    elif node.name in _BOUNDED and len(known) == 1:
+        parts = known  # the bounds are settings
     # If the only one did not require grad, neither would what was made of it.
     only = parts if len(parts) == 1 and not _need_not(m, ref, parts[0]) else []
     return only, node.name.removesuffix("()") in _SAME
+
+
+def _behind_all(m: Machine, parts: list[Value]) -> list[Value]:
+    """The nearest thing that all of several were made of, where each was made of one thing that requires grad."""
+    if len(parts) < 2:  # noqa: PLR2004
+        return parts
+    ways: list[list[Value]] = []
+    for part in parts:
+        way: list[Value] = [part]
+        while type(way[-1]) is Ref and len(way) < MOST_TERMS:
+            content: Any = m.cells.get(way[-1].address)
+            terms = _terms(m, way[-1], content)[0] if _may_require(content) else []
+            if len(terms) != 1:
+                break
+            way += terms
+        ways.append(way)
+    return [one for one in ways[0] if all(one in way for way in ways)][:1]
 
 
 def _need_not(m: Machine, ref: Ref, part: Value) -> bool:
@@ -309,7 +335,20 @@ def expected(m: Machine, ref: Ref, site: ast.AST) -> None:
     """Something unknown is made where an earlier pass has found what requires grad."""
     content = m.cells.get(ref.address)
     if m.mode == GRAD and type(content) is Opaque:
-        _known(m, ref, content, site, m.expected[ref.address])
+        words = m.expected.get(ref.address) or m.alike.get(_operation(content) or _NO_OPERATION)
+        if words is not None:
+            _known(m, ref, content, site, words)
+
+
+def _operation(content: Opaque) -> tuple[type, tuple[Value, ...]] | None:
+    """The operator that made something unknown, with what it was given: the same once more gives the same."""
+    node = content.origin.node if content.origin is not None else None
+    if isinstance(node, ast.BinOp) and not any(getattr(part, "address", 0) & 1 for part in content.inputs):
+        return type(node.op), content.inputs
+    return None
+
+
+_NO_OPERATION: tuple[type, tuple[Value, ...]] = (ast.AST, ())
 
 
 def handed_to_backward(m: Machine, holder: Value, given: Value) -> bool:

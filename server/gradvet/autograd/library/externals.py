@@ -137,7 +137,10 @@ def call_external(m: Machine, name: str, call: Call) -> Value:
     if not name.startswith("torch.") and runs_backward(m, name.rpartition(".")[2], call):
         backward(m, call.node, call.args[0], retain=None, create=None, how=f"{name}()")
         return NONE
-    return unknown_call(m, call, f"the result of `{name.rpartition('.')[2]}`, which is not in this file")
+    # Of torch itself only what is named so runs a backward.
+    runs = not name.startswith("torch.") or "autograd" in name or "backward" in name
+    words = f"the result of `{name.rpartition('.')[2]}`, which is not in this file"
+    return unknown_call(m, call, words, runs=runs)
 
 
 def _torch(m: Machine, name: str, call: Call) -> Value | None:

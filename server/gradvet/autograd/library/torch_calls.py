@@ -195,13 +195,9 @@ def _autograd_grad(m: Machine, name: str, call: Call) -> Value:
             start = state if certain else None
             passed_by(m, call.node, (*found, *state.leaves), YES if makes else NO, start, accumulated=False)
     if m.judge is not None:
-        asked = held_tensors(m, inputs)
-        # Only what is asked for gets a gradient here; what the way leads through may still get none.
-        reached = NOTHING if asked else leaves
-        for ref, state in asked:
-            reached |= leaves & state.leaves
-            m.judge.cut_notes.gradient_wanted(ref.address)
-        m.judge.reached(reached, cuts if leaves else NOTHING, call.node)
+        if makes:
+            m.judge.doubles.differentiated(outputs, call.node)
+        m.judge.reached(_wanted(m, inputs, leaves), cuts if leaves else NOTHING, call.node)
     if states and all(state.requires_grad == NO for state in states):
         m.emit(backward_event(m, call.node, states[0]._replace(cuts=cuts), "autograd.grad()"))
     items = items_of(m, inputs)
@@ -260,6 +256,16 @@ def _cut_derivative(
     if by is not None and by.parameter == NO:
         m.cuts[number].form = m.cuts[number].form or DERIVATIVE
     return number
+
+
+def _wanted(m: Machine, inputs: Value, leaves: frozenset[int]) -> frozenset[int]:
+    """Of the leaves behind an output those that get a gradient: what the way leads through may still get none."""
+    asked = held_tensors(m, inputs)
+    reached = NOTHING if asked else leaves
+    for ref, state in asked:
+        reached |= leaves & state.leaves
+        m.judge.cut_notes.gradient_wanted(ref.address)
+    return reached
 
 
 def _granted(m: Machine, call: Call, states: list[Tensor], target: Value) -> int:

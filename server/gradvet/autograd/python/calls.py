@@ -17,7 +17,7 @@ from gradvet.autograd.machine import (
     Frame,
     Machine,
 )
-from gradvet.autograd.memory.domain import GRAD, NO_GRAD, Tensor
+from gradvet.autograd.memory.domain import GRAD, NO, NO_GRAD, Tensor
 from gradvet.autograd.memory.store import Delta
 from gradvet.autograd.memory.values import (
     NONE,
@@ -47,6 +47,7 @@ from gradvet.autograd.memory.values import (
     join,
     join_all,
     join_cells,
+    refs,
 )
 from gradvet.autograd.python.generators import Yielded
 
@@ -172,11 +173,14 @@ def call_value(m: Machine, function: Value, call: Call) -> Value:
 
 def _call_each(m: Machine, functions: tuple[Value, ...], call: Call, *, one_of: bool) -> Value:
     """Call whichever it is: every alternative from the same state, joined."""
-    names = {function.name if type(function) is Method else "" for function in functions}
-    if len(names) == 1 and names <= _ALIKE:
+    methods = [function for function in functions if type(function) is Method]
+    rest = [function for function in functions if type(function) not in (Method, Const)]
+    names = {method.name for method in methods}
+    if len(names) == 1 and names <= _ALIKE and all(type(function) is Unknown for function in rest):
         # Whichever it is, the line tells of it alike: what is learnt must not be lost where the ways meet again.
-        receivers = join_all([function.receiver for function in functions])
-        return CALL_METHOD[0](m, functions[0]._replace(receiver=receivers), call)
+        receivers = join_all([method.receiver for method in methods])
+        found = CALL_METHOD[0](m, methods[0]._replace(receiver=receivers), call)
+        return join(found, unknown_call(m, call, CALLED)) if rest else found
     mark = m.store.mark()
     ends, values, told = [], [], []
     first = next((at for at, function in enumerate(functions) if _is_open(m, function)), 0)
@@ -223,15 +227,22 @@ CALLED = "the result of a call that is not known"
 
 
 def unknown_call(
-    m: Machine, call: Call, reason: str, callee: Value | None = None, *, clears: bool = True
+    m: Machine,
+    call: Call,
+    reason: str,
+    callee: Value | None = None,
+    *,
+    clears: bool = True,
+    runs: bool = True,
 ) -> Value:
     """The result of a call that cannot be followed; `callee` is what is called when that is not known itself.
 
-    It is known not to clear gradients where it is not followed only because it was followed often enough before.
+    It is known not to clear gradients where it is not followed only because it was followed often enough before, and
+    not to run a backward where it is torch's.
     """
     if m.judge is not None:
         if not _is_builtin(call):
-            m.judge.protocol.unfollowed(call.node, call.all_values(), clears=clears)
+            m.judge.protocol.unfollowed(call, clears=clears, runs=runs)
         if m.judge.snapshots.taken:
             m.judge.snapshots.handed_over(call.all_values())
     called = () if callee is None else (callee,)
@@ -290,7 +301,7 @@ def call_function(
         m.unseen(node)
         return unknown_call(m, call, f"the result of `{name}`, which was run too often")
     if len(m.frames) > MOST_CALLS_DEEP or (runs > 1 and _recursion(m, node, call)):
-        m.cut_short = True
+        m.cut_short |= any(_holds_graph(m, value) for value in call.all_values())
         m.unseen(node)
         return unknown_call(m, call, f"the result of `{name}`, which was called too deep")
     if m.alone and len(m.frames) > 1 and _tells_nothing(m, function, call):
@@ -417,6 +428,23 @@ def _recursion(m: Machine, node: ast.AST, call: Call) -> bool:
         for at, value in enumerate(call.args)
     )
     return not counted or len(running) >= MOST_COUNTED or m.runs.get(node, 0) > MOST_RUNS_COUNTED
+
+
+def _holds_graph(m: Machine, value: Value) -> bool:
+    """Whether something that is handed over may bring a graph: a function that is handed none uses none."""
+    for ref in refs(value):
+        content = m.cells.get(ref.address)
+        if type(content) is Tensor and content.requires_grad == NO:
+            continue
+        if type(content) is not Opaque:
+            return True
+        match content.origin.node if content.origin is not None else None:
+            case ast.Call(func=ast.Attribute(attr="values" | "items" | "keys"), args=[]):
+                if any(_holds_graph(m, part) for part in content.inputs):
+                    return True
+            case ast.Call() | ast.BinOp():
+                return True
+    return type(value) is Tuple and any(_holds_graph(m, item) for item in value.items)
 
 
 def _asks_the_same(m: Machine, before: Call, now: Call) -> bool:

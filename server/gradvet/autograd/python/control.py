@@ -178,7 +178,18 @@ def narrow(m: Machine, test: ast.expr, outcome: bool) -> bool:  # noqa: FBT001
 
 
 def _narrow_truth(m: Machine, test: ast.expr, outcome: bool) -> bool:  # noqa: FBT001
-    return _keep(m, test, lambda atom: truth(m, atom), outcome)
+    possible = _keep(m, test, lambda atom: truth(m, atom), outcome)
+    if possible and outcome:
+        _has_elements(m, test)
+    return possible
+
+
+def _has_elements(m: Machine, subject: ast.expr) -> None:
+    """A list of which it is not known whether anything was put into it has elements after all."""
+    value = _peek(m, subject)
+    content = m.cells.get(value.address) if type(value) is Ref and not value.address & 1 else None
+    if type(content) is Sequence and content.rest is not None and not (content.nonempty or content.items):
+        m.write(value, content._replace(nonempty=True))
 
 
 def _narrow_not(m: Machine, test: ast.UnaryOp, outcome: bool) -> bool:  # noqa: FBT001
@@ -200,7 +211,17 @@ def _narrow_none(m: Machine, test: ast.Compare, outcome: bool) -> bool:  # noqa:
             if isinstance(test.left, ast.Attribute) and test.left.attr == "grad":
                 return _narrow_gradient(m, test.left.value, wanted)
             return _keep(m, test.left, lambda atom: is_none(m, atom), wanted)
+        case ast.Compare(left=ast.Call() as left, ops=[op], comparators=[ast.Constant(value=int(bound))]):
+            if outcome is _SAYS_FULL.get((type(op), bound)):
+                return _narrow_call(m, left, True)
     return True
+
+
+_SAYS_FULL: dict[tuple[type, int], bool] = {
+    **dict.fromkeys(((ast.Gt, 0), (ast.GtE, 1), (ast.NotEq, 0)), True),
+    **dict.fromkeys(((ast.Eq, 0), (ast.Lt, 1), (ast.LtE, 0)), False),
+}
+"""By comparison and number the outcome of `len(xs) > 0` that says that there are elements."""
 
 
 def _narrow_call(m: Machine, test: ast.Call, outcome: bool) -> bool:  # noqa: FBT001
@@ -209,6 +230,8 @@ def _narrow_call(m: Machine, test: ast.Call, outcome: bool) -> bool:  # noqa: FB
             return _narrow_instance(m, subject, classes, outcome)
         case ast.Call(func=ast.Attribute(attr="is_tensor"), args=[subject]):
             return _keep(m, subject, lambda atom: _is_tensor(m, atom), outcome)
+        case ast.Call(func=ast.Name(id="len"), args=[subject]) if outcome:
+            _has_elements(m, subject)
     return True
 
 

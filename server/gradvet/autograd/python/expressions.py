@@ -125,8 +125,11 @@ def _call(m: Machine, node: ast.Call) -> Value:
             stars = content.rest if content.rest is not None else stars
         else:
             stars = Unknown("keyword arguments that are not known")
-    value = call_value(m, function, Call(node, tuple(args), keywords, star, stars))
+    call = Call(node, tuple(args), keywords, star, stars)
+    value = call_value(m, function, call)
     if m.judge is not None:
+        if m.judge.doubles.active:
+            m.judge.doubles.called(function, call, value)
         if type(function) is Bound and isinstance(node.func, ast.Attribute) and node.func.attr == "forward":
             m.judge.forward_called(function.receiver, node, value)
         m.judge.evaluations.called(node, value)

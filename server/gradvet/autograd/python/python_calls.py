@@ -77,6 +77,13 @@ def _suppress(m: Machine, name: str, call: Call) -> Value:
     return External(SUPPRESSING)
 
 
+@handles("typing.cast", "typing_extensions.cast")
+def _cast(m: Machine, name: str, call: Call) -> Value:
+    """What is cast to a type for a checker's sake is what it was."""
+    value = call.argument(1, "val")
+    return value if value is not None else unknown_call(m, call, "the result of `cast`")
+
+
 @handles("builtins.len", "builtins.id", "builtins.hash", "builtins.ord")
 def _int(m: Machine, name: str, call: Call) -> Value:
     if name == "builtins.len" and call.args:
