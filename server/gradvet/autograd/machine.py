@@ -248,6 +248,7 @@ class Machine:
             frozenset()
         )  # where gradients lie that functions of the file gave: torch keeps them
         self.raised = self.alone = self.cut_short = self.rewritten = False
+        self.graph_unseen = False  # what was cut short may have used a graph
         self.of_many = False  # whether the object that is made now stands for all of its class
         self.made_nodes = 0
         self.lone: set[ast.AST] = set()

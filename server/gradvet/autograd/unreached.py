@@ -44,10 +44,10 @@ def bounded(m: Machine, work: Callable[[], object]) -> None:
     try:
         work()
     except OutOfSteps:
-        m.cut_short = True
+        m.cut_short = m.graph_unseen = True
     except RecursionError:
         m.limit("the code is nested too deep")
-        m.cut_short = True
+        m.cut_short = m.graph_unseen = True
     _reset(m)
 
 

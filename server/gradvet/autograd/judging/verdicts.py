@@ -123,7 +123,7 @@ def _retained(m: Machine, judge: Judge, parents: Parents, unused: set[int]) -> N
             continue  # who hands over what piles up is told to keep a number
         if kept.how == "returned" and not piled.isdisjoint(_made_at(m, kept)):
             continue  # where it piles up is the place to speak of
-        if kept.freed != YES and (m.cut_short or _needed(judge, kept) or _as_in_each_pass(kept) in needed):
+        if kept.freed != YES and (m.graph_unseen or _needed(judge, kept) or _as_in_each_pass(kept) in needed):
             continue
         if kept.how == "grow" and kept.freed != YES and emptied_elsewhere(kept.place, parents):
             continue  # by whoever uses it, when that is

@@ -297,11 +297,12 @@ def call_function(
         return unknown_call(m, call, f"the result of `{name}`, which is not followed any more")
     if runs >= MOST_RUNS_OF_ONE_FUNCTION:
         m.limit(f"`{name}` was run {runs} times; what comes after that is not followed")
-        m.cut_short = True
+        m.cut_short = m.graph_unseen = True
         m.unseen(node)
         return unknown_call(m, call, f"the result of `{name}`, which was run too often")
     if len(m.frames) > MOST_CALLS_DEEP or (runs > 1 and _recursion(m, node, call)):
-        m.cut_short |= any(_holds_graph(m, value) for value in call.all_values())
+        m.cut_short = True
+        m.graph_unseen |= any(_holds_graph(m, value) for value in call.all_values())
         m.unseen(node)
         return unknown_call(m, call, f"the result of `{name}`, which was called too deep")
     if m.alone and len(m.frames) > 1 and _tells_nothing(m, function, call):
