@@ -8,6 +8,7 @@ import pytest
 
 from gradvet import cli
 from gradvet.analysis import Analysis, analyze
+from gradvet.autograd.python.calls import MOST_STEPS_OF_A_DECORATOR
 from gradvet.autograd.python.imports import MOST_MODULES, MOST_STEPS_OF_IMPORTS
 from gradvet.cli.work import Job, work
 from gradvet.config import Config
@@ -549,6 +550,25 @@ def test_a_module_that_does_too_much_ends_somewhere() -> None:
     analysis = looked_at(files)
     assert 2 == len(analysis.diagnostics)
     assert any("`busy`" in limit for limit in analysis.facts.limits)
+
+
+@pytest.mark.parametrize("work", [3, MOST_STEPS_OF_A_DECORATOR + 1], ids=["short", "long"])
+def test_a_decorator_of_another_module_gives_back_what_it_documents(work: int) -> None:
+    """Also when it takes so long that it is not followed to its end, which is told."""
+    files = {
+        "docs.py": "def documented(thing):\n    words = ''\n"
+        + "    words += 'x'\n" * work
+        + "    return thing\n",
+        "train.py": (
+            "import torch\nfrom docs import documented\n\n@documented\nclass Net(torch.nn.Linear):\n    @documented\n"
+            "    def score(self, x):\n        return self(x).sum()\n\n"
+            "net = Net(3, 1)\nscores = []\nfor _ in range(9):\n    score = net.score(torch.ones(3))\n"
+            "    score.backward()\n    scores.append(score)\n"
+        ),
+    }
+    analysis = looked_at(files)
+    assert [("scores.append(score)", "graph-retained")] == told(analysis)
+    assert any("decorator" in limit for limit in analysis.facts.limits) == (work > MOST_STEPS_OF_A_DECORATOR)
 
 
 def test_endless_recursion_in_another_module_ends() -> None:

@@ -274,6 +274,7 @@ class Machine:
         self.once_differentiable: set[ast.AST] = (
             set()
         )  # the backwards of Functions that refuse to be differentiated
+        self.too_long: set[ast.AST] = set()  # the decorators of other modules that take too many steps
         self.transformed = 0  # how many transforms of functions are around
         self.gradients_made = NO  # whether the gradients of the backward under way are inference tensors
         self.again: list[Any] = []  # what runs, or runs once more, when a backward comes by
@@ -695,6 +696,29 @@ class Machine:
     def begin_part(self) -> None:
         """Begin a part of the run with steps of its own: one that takes too many leaves some for the others."""
         self.last_step = min(self.steps + MOST_STEPS, self._last_of_all)
+
+    @contextmanager
+    def at_most(self, steps: int) -> Iterator[Callable[[], bool]]:
+        """Do some work in no more than so many steps, or leave all as it was; tells whether it was done."""
+        mark, last, limits = self.store.mark(), self.last_step, dict(self.limits)
+        stacks = (self.frames, self.loops, self.calls, self.mode_nodes, self.entered)
+        before = [list(stack) for stack in stacks]
+        flags = self.alone, self.raised, self.cut_short, self.unrolled, self.of_many, self.batched
+        done = True
+        self.last_step = min(last, self.steps + steps)
+        try:
+            yield lambda: done
+        except OutOfSteps:
+            if self.steps > last or self.store.work > MOST_WORK:
+                raise
+            done = False
+            self.store.undo(mark)
+            for stack, there in zip(stacks, before, strict=True):
+                stack[:] = there  # type: ignore[index]
+            self.alone, self.raised, self.cut_short, self.unrolled, self.of_many, self.batched = flags
+            self.limits = limits
+        finally:
+            self.last_step = last
 
     def step(self) -> None:
         """Count a step of the run, which ends when there are too many, or when they cost too much."""

@@ -50,6 +50,7 @@ from gradvet.autograd.memory.values import (
     refs,
 )
 from gradvet.autograd.python.generators import Yielded
+from gradvet.autograd.python.names import globals_of
 
 MOST_REMEMBERED = 6
 MOST_COUNTED = 8
@@ -576,6 +577,7 @@ def _forget(m: Machine, frame: Frame) -> None:
 
 ABSTRACT = "abstract"
 """What a function is that only subclasses define: what it gives is not known, whatever its body says."""
+MOST_STEPS_OF_A_DECORATOR = 200
 _OF_METHODS = frozenset({"torch.autograd.function.once_differentiable"})
 """Decorators of torch that give a method back."""
 _PLAIN_DECORATORS = {
@@ -624,7 +626,7 @@ def decorate(m: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef, function:
             m.emit(ModeDecorator(decorator, m.where(), node))
             value = _apply_mode(m, applied, Call(decorator, (value,)))
         elif type(applied) is Function:
-            wrapped = call_function(m, applied, Call(decorator, (value,)))
+            wrapped = _applied(m, applied, Call(decorator, (value,)))
             value = wrapped if type(wrapped) is Function or _is_callable(m, wrapped) else value
         elif type(applied) is Managed or _has(m, applied, "__enter__"):
             value = value._replace(inside=(*value.inside, applied))
@@ -636,6 +638,24 @@ def decorate(m: Machine, node: ast.FunctionDef | ast.AsyncFunctionDef, function:
                 m.store.set((m.frames[-1].scope, setter_of(node.name)), value)
             return m.cells.get((m.frames[-1].scope, node.name), value)
     return value
+
+
+def _applied(m: Machine, decorator: Function, call: Call) -> Value:
+    """What a decorator makes of a function or class.
+
+    One of another module that takes long, as it writes documentation or the like, is taken to give back what it got.
+    """
+    if globals_of(m, decorator.scope) == m.global_scope:
+        return call_function(m, decorator, call)
+    if decorator.node in m.too_long:
+        return call.args[0]
+    with m.at_most(MOST_STEPS_OF_A_DECORATOR) as whole:
+        value = call_function(m, decorator, call)
+    if whole():
+        return value
+    m.too_long.add(decorator.node)
+    m.limit("what a decorator of another module does was not followed to its end")
+    return call.args[0]
 
 
 def method_of(m: Machine, value: Value, name: str) -> Value | None:
@@ -703,7 +723,7 @@ def define_class(m: Machine, node: ast.ClassDef) -> Value:
             if type(own) is Function and applied.modes & NO_GRAD:
                 m.store.set((address, "__init__"), own._replace(modes=(*own.modes, applied)))
         elif type(applied) is Function:
-            made = call_function(m, applied, Call(decorator, (Class(address),)))
+            made = _applied(m, applied, Call(decorator, (Class(address),)))
             if type(made) is Class and made.address in m.classes:
                 return made
     return Class(address)

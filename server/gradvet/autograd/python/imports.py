@@ -49,7 +49,7 @@ MOST_CALLS_OF_A_BODY = 60
 MOST_DIRECT_CALLS = 150
 """How many calls that the analysed module makes itself are followed although those before have taken all there were."""
 MOST_CALLS_OF_A_DIRECT_ONE = 5
-MOST_STEPS_OF_IMPORTS = 12_000
+MOST_STEPS_OF_IMPORTS = 6_000
 MOST_IMPORTS_DEEP = 20
 MOST_PARSED = 160
 _IMPORT = re.compile(r"\bimport\b")
@@ -283,6 +283,11 @@ class Imports:
         if place not in self._folders:
             self._folders[place] = OwnModule(m.number(), name, place)
         return self._folders[place]
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the body of another module is under way."""
+        return self._depth > 0
 
     def _full(self, m: Machine, text: str) -> bool:
         """Whether a bound is reached, so that one more module would be too many."""

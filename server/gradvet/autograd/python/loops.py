@@ -284,7 +284,7 @@ def _repeat(
         current = m.store.delta(base)
         if not forever:
             exits.append(current)
-        if m.alone and m.made_nodes == seen:
+        if (m.alone or (m.imports is not None and m.imports.is_running)) and m.made_nodes == seen:
             # No graph was made, and the arguments are unknown anyway: what changed may be as before or as now.
             exits.append({})
             break
