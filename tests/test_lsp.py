@@ -117,6 +117,25 @@ async def test_an_expression_tells_its_state(pulling: Any) -> None:
     assert "(line 8)" in told or "line 8" in told
 
 
+@pytest.mark.asyncio
+async def test_findings_hovers_and_fixes_follow_an_edit_that_changes_no_code(client: Any) -> None:
+    """Also back again, when the text is as it was."""
+    encoding = client.result.capabilities.position_encoding
+    did_open(client, TRAIN)
+    [first] = await pushed(client)
+    texts = ["# 😋 first\n\n" + TRAIN, TRAIN.replace("    loss = ", "    # 漢\n    loss = "), TRAIN]
+    for version, (text, down) in enumerate(zip(texts, (2, 1, 0), strict=True), 2):
+        did_change(client, text, version)
+        [found] = await pushed(client)
+        assert found.range.start.line == LEAK + down
+        assert found.range.start.character == first.range.start.character
+        assert found.message == first.message.replace(f"line {LEAK + 1}", f"line {LEAK + 1 + down}")
+        told = await hover_text(client, LEAK + down, found.range.start.character + 1)
+        assert f"line {8 + down}" in told
+        fix = next(a for a in await code_actions(client, found.range) if a.is_preferred)
+        assert applied(text, edits_of(fix), encoding) == text.replace("+= loss", "+= loss.detach()")
+
+
 PAGES = sorted(RULES.glob("*.md"))
 
 

@@ -58,3 +58,12 @@ def test_only_the_last_few_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     store.put(key("x" * 11), analysis("x" * 11), 0)
     assert store.get(key("x" * 11)) is not None  # alone, it may be as long as it likes
     assert store.get(key("1")) is None
+
+
+def test_an_analysis_whose_tree_has_moved_on_is_dropped() -> None:
+    store, moved = Kept(), analysis("a")
+    store.put(key("a"), moved, store.changes)
+    store.put(key("b"), analysis("b"), store.changes)
+    store.outdated(moved.module)
+    assert store.get(key("a")) is None
+    assert store.get(key("b")) is not None
