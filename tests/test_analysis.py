@@ -30,7 +30,7 @@ class Named(Event):
     """Any other name."""
 
 
-def run(module: Module, read: object = None) -> Facts:
+def run(module: Module, read: object = None, runs: object = None) -> Facts:
     """An engine that sees calls, and names that are only loaded, in the order of the tree."""
     events: list[Event] = []
     for node in ast.walk(module.tree):
