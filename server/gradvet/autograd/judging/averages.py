@@ -67,9 +67,11 @@ def running_average(m: Machine, born: set[int], start: int) -> Average | None:
             continue
         seen.add((at, weight))
         step = m.cells.get(node_key(at))
-        if type(step) is not Node or (at & 1 and not (inside and at & ~1 in born)):
+        if type(step) is not Node or (at & 1 and at & ~1 not in born):
             continue
-        if at & ~1 in born and (step.name in LINEAR | WRITTEN or _takes_up(m, step, old)):
+        if at & 1 and not inside:
+            new[at] = step
+        elif at & ~1 in born and (step.name in LINEAR | WRITTEN or _takes_up(m, step, old)):
             lessened = weight or step.name in WEIGHTS or step.name in DIFFERENCES
             of_leaves |= bool(step.leaves)
             scaled |= bool(step.leaves and step.inputs) and step.name in WEIGHTS  # a leaf is the weight

@@ -43,6 +43,8 @@ class Chains:
                 states = [value] if older and type(value) is Tensor else []
                 if older and type(value) in (Dict, Sequence):
                     self._averaged_weights(loop, Ref(key))
+                if older and type(value) is Dict:
+                    states = [state for _, part in value.items for _, state in held_tensors(m, part)]
             elif type(key) is tuple and key[0] not in loop.allocs:
                 held = held_tensors(m, value) if type(value) is not int else []
                 states = [state for _, state in held]
@@ -116,7 +118,7 @@ class Chains:
                 argument = self._chained_argument(calls[-1], fresh, start, handed)
                 if argument is None:
                     break
-                words = words or holder_words(site)[0]
+                words = words or self._holder(site)
                 site, calls, value = calls[-1], calls[:-1], argument
                 handed = {n.id for n in ast.walk(argument) if isinstance(n, ast.Name)}
             self.retention.keep(
@@ -201,6 +203,13 @@ class Chains:
                 if bound & names:
                     names |= {n.id for n in ast.walk(loop.iter) if isinstance(n, ast.Name)}
         return names
+
+    def _holder(self, site: ast.AST) -> str:
+        """What holds what is made here: what it is assigned to, or what it is added to."""
+        for statement in ast.walk(self.machine.tree) if isinstance(site, ast.expr) else ():
+            if isinstance(statement, ast.Assign) and statement.value is site:
+                return holder_words(statement)[0]
+        return holder_words(site)[0]
 
     def _chained_argument(
         self, call: ast.AST, fresh: dict[int, Node], start: int, names: set[str]

@@ -617,5 +617,6 @@ def _lives_on(alias: ast.AST, parents: Parents) -> bool:
         return False
     statement = statement_of(alias, parents)
     if isinstance(statement, ast.Assign):
-        return not any(isinstance(t, ast.Name) and t.id == source.id for t in statement.targets)
+        own = {ast.unparse(source), ast.unparse(alias.func.value)}
+        return not any(ast.unparse(target) in own for target in statement.targets)
     return True

@@ -147,7 +147,8 @@ def _derivative(m: Machine, name: str, call: Call) -> Value:
 
 def _tell_zeros(m: Machine, call: Call, loss: Tensor, handed: set[int]) -> None:
     """The derivative of what is cut from all that a function was handed is zero."""
-    if loss.requires_grad != NO or loss.loose or loss.assumes:
+    reached = {leaf & ~1 for leaf in loss.leaves} & {at & ~1 for at in handed}
+    if (loss.requires_grad != NO and (reached or not loss.leaves)) or loss.loose or loss.assumes:
         return
     ways = [m.cuts[cut] for cut in sorted(loss.cuts) if handed & m.cuts[cut].leaves]
     if ways:
