@@ -16,6 +16,7 @@ from gradvet.autograd.library import (  # noqa: F401  some only register what th
     einops,
     foreach,
     functorch,
+    heaps,
     methods,
     norms,
     packed,

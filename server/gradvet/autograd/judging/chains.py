@@ -14,8 +14,11 @@ from gradvet.autograd.memory.values import Dict, Ref, Sequence, Value
 ADDING = frozenset({"+", "-", "+=", "-=", "add()", "add_()"})
 """Ops by which a total is kept. State that a module carries from step to step is no total."""
 WEIGHTING = frozenset({"*", "/", "*=", "/=", "mul()", "div()", "neg"})
-JOINING = frozenset({"cat()", "concat()", "hstack()", "vstack()", "roll()"})
-"""Ops by which a queue or bank is made anew of what it was and of what is new."""
+JOINING = frozenset({
+    "cat()", "concat()", "hstack()", "vstack()", "roll()", "where()", "maximum()", "minimum()", "fmax()", "fmin()",
+    "logaddexp()",
+})  # fmt: skip
+"""Ops by which a queue is made anew of what it was and of what is new, or the best so far is chosen."""
 PART = "[...]"
 PASSING = ADDING | {PART, "[...] =", "copy_()"}
 """Ops that hand a total on as it is, or a part of it."""

@@ -254,6 +254,8 @@ def addresses(value: Value) -> list[int]:
 def holder_words(site: ast.AST) -> tuple[str, ast.expr | None]:
     """What keeps the value, in the user's words, and the expression that is kept."""
     match site:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="heapq")) | ast.Name(), args=[holder, value]):
+            return ast.unparse(holder), value
         case ast.Call(func=ast.Attribute(value=holder), args=[*_, value]):
             return ast.unparse(holder), value
         case ast.AugAssign(target=target, value=value):

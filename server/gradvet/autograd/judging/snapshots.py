@@ -127,8 +127,9 @@ class SnapshotNotes:
         m = self.machine
         if not m.loops:
             return
-        for ref in refs(value):
-            content = m.cells.get(ref.address)
+        held = [(ref, state) for ref, state in held_tensors(m, value) if not self._in_state_dict(value)]
+        arrays = [(ref, m.cells.get(ref.address)) for ref in refs(value)]
+        for ref, content in (*held, *arrays):
             if not isinstance(content, (Tensor, Array)) or content.alias is None:
                 continue
             if any(
@@ -136,6 +137,19 @@ class SnapshotNotes:
             ):
                 self.taken = True
                 self.grown.setdefault(ref.address & ~1, Grown(site, m.where(), content.alias.node))
+
+    def _in_state_dict(self, value: Value) -> bool:
+        """Whether a dict holds what a state dict gave: it is told of when it is read or loaded."""
+        contents = [self.machine.cells.get(ref.address) for ref in refs(value)]
+        return any(
+            isinstance(content, (Dict, Sequence))
+            and any(
+                state.alias is not None and self._is_of_state_dict(state.alias)
+                for _, state in held_tensors(self.machine, content.element)
+            )
+            for content in contents
+            if content is not None and getattr(content, "element", None) is not None
+        )
 
     def looked_at(self, node: ast.AST, value: Value) -> None:
         """A container is the value of an expression: whether it holds what is stale by now."""

@@ -211,7 +211,7 @@ def _added(m: Machine, value: ast.expr | None, kept: Kept) -> ast.expr | None:
     match made:
         case ast.BinOp(left=left, right=right):
             sides = [right, left]
-        case ast.Call(args=[ast.List(elts=sides) | ast.Tuple(elts=sides), *_]):
+        case ast.Call(args=[ast.List(elts=sides) | ast.Tuple(elts=sides), *_]) | ast.Call(args=sides):
             pass
     for side in sides:
         state = m.states.get(side)
@@ -305,7 +305,7 @@ def _unused(m: Machine, judge: Judge, parents: Parents) -> set[int]:
             sites = whole_model or judge.eval_parts.get(call.module.address & ~1)
             if not sites or _is_target(m, judge, call):
                 continue
-            site, calls, function, evidence = _evaluator(call, sites, parents)
+            site, calls, function, evidence = _evaluator(call, sites, parents, used)
             # A method of what is in eval mode, and that serves training as well, is no place to speak of.
             while not whole_model and function in used | judge.in_forwards and calls:
                 site, calls = calls[-1], calls[:-1]
@@ -409,9 +409,13 @@ def judge_cut_takes(m: Machine, number: int, call: ModuleCall) -> bool:
 
 
 def _evaluator(
-    call: ModuleCall, sites: dict[ast.AST, None], parents: Parents
+    call: ModuleCall, sites: dict[ast.AST, None], parents: Parents, used: set[ast.AST | None]
 ) -> tuple[ast.AST, tuple[ast.AST, ...], ast.AST | None, ast.AST]:
-    """The forward in the innermost function that evaluates: a helper may serve training as well."""
+    """The forward in the innermost function that evaluates: a helper may serve training as well.
+
+    A script, which is in no function, evaluates only by a helper that is among those `used` to train as well: of any
+    other it is told where it stands.
+    """
     found: list[tuple[int, ast.AST, ast.AST]] = []
     for evidence in sites:
         home = function_of(evidence, parents, ANY_FUNCTION)
@@ -419,10 +423,16 @@ def _evaluator(
             if home is not None and function_of(site, parents, ANY_FUNCTION) is home:
                 found.append((at, home, evidence))
                 break
-    if not found:
-        return call.site, call.calls, function_of(call.site, parents, ANY_FUNCTION), next(reversed(sites))
-    at, home, evidence = max(found, key=lambda one: one[0])
-    return (*call.calls, call.site)[at], call.calls[:at], home, evidence
+    own = function_of(call.site, parents, ANY_FUNCTION)
+    if found:
+        at, home, evidence = max(found, key=lambda one: one[0])
+        return (*call.calls, call.site)[at], call.calls[:at], home, evidence
+    for evidence in sites if own in used else ():
+        if evidence in parents and function_of(evidence, parents, ANY_FUNCTION) is None:
+            for at, site in enumerate(call.calls):
+                if site in parents and function_of(site, parents, ANY_FUNCTION) is None:
+                    return site, call.calls[:at], None, evidence
+    return call.site, call.calls, own, next(reversed(sites))
 
 
 def _trains_inside(function: ast.FunctionDef) -> bool:

@@ -68,7 +68,7 @@ def call_module_method(m: Machine, method: Method, call: Call) -> Value:
             given = call.argument(0, "mode") if name == "train" else FALSE
             set_training(m, receiver, TRUE if given is None else given)
             _switch_own(m, receiver, TRUE if given is None else given, call, also_itself=name == "eval")
-            if m.judge is not None and name == "eval":
+            if m.judge is not None and given == FALSE:
                 m.judge.evaluated(receiver, call.node)
             return receiver
         case "requires_grad_":
