@@ -728,6 +728,315 @@ def wake(joint, guide, insomnia):
     phi = -(weights.exp().detach() * torch.stack(log_q)).sum()
     (theta + insomnia * phi).backward()
 """,
+    "a ModuleList takes more modules by `+=`": """
+class Mapping(nn.Module):
+    def __init__(self, domains=2):
+        super().__init__()
+        self.heads = nn.ModuleList()
+        for _ in range(domains):
+            self.heads += [nn.Linear(4, 4)]
+
+    def forward(self, x):
+        return [head(x) for head in self.heads]
+""",
+    "of a list of which only the beginning is known the first is left out": """
+class Block(nn.Module):
+    def __init__(self, n, reps, start_with_relu=True, grow_first=True):
+        super().__init__()
+        self.skip, rep = nn.Linear(n, n), []
+        if grow_first:
+            rep += [nn.ReLU(inplace=True), nn.Linear(n, n)]
+        for _ in range(reps - 1):
+            rep.append(nn.ReLU(inplace=True))
+            rep.append(nn.Linear(n, n))
+        if not grow_first:
+            rep.append(nn.ReLU(inplace=True))
+            rep.append(nn.Linear(n, n))
+        if not start_with_relu:
+            rep = rep[1:]
+        else:
+            rep[0] = nn.ReLU(inplace=False)
+        self.rep = nn.Sequential(*rep)
+
+    def forward(self, x):
+        y = self.rep(x)
+        return y + self.skip(x)
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = Block(4, 2, start_with_relu=False)
+        self.second = Block(4, 2, grow_first=False)
+
+    def forward(self, x):
+        return self.second(self.first(x))
+""",
+    "a list that was used one by one gives way to a new one": """
+class Policy(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.data = []
+        self.layer = nn.Linear(4, 2)
+        self.optimizer = torch.optim.Adam(self.parameters())
+
+    def put(self, item):
+        self.data.append(item)
+
+    def train_net(self):
+        total = 0
+        self.optimizer.zero_grad()
+        for reward, chance in self.data[::-1]:
+            total = reward + total
+            loss = -torch.log(chance) * total
+            loss.backward()
+        self.optimizer.step()
+        self.data = []
+
+def main(env):
+    policy = Policy()
+    for _ in range(100):
+        state, done = env.reset(), False
+        while not done:
+            chances = policy.layer(torch.from_numpy(state).float())
+            state, reward, done = env.step(chances.argmax().item())
+            policy.put((reward, chances[0]))
+        policy.train_net()
+""",
+    "a custom Function gives as many results as there are": """
+import torch.distributed as dist
+
+class Gather(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        output = [torch.zeros_like(x) for _ in range(dist.get_world_size())]
+        dist.all_gather(output, x)
+        return tuple(output)
+
+    @staticmethod
+    def backward(ctx, *gradients):
+        together = torch.stack(gradients)
+        dist.all_reduce(together)
+        return together[dist.get_rank()]
+
+def train(loader):
+    net = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for x in loader:
+        y = torch.cat(Gather.apply(net(x)), dim=0)
+        optimizer.zero_grad()
+        (y - y.mean()).pow(2).mean().backward()
+        optimizer.step()
+""",
+    "a function of numpy of two numbers gives a number": """
+class Attention(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.temperature = np.power(width, 0.5)
+        self.layer = nn.Linear(width, width)
+
+    def forward(self, x):
+        return self.layer(x) / self.temperature
+""",
+    "a tensor and an array give a tensor": """
+class Actor(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.value, self.policy = nn.Linear(4, 1), nn.Linear(4, 2)
+        self.optimizer = torch.optim.Adam(self.parameters())
+
+    def advantage(self, state, reward):
+        with torch.no_grad():
+            value = self.value(state)
+            return torch.tensor([1.0]) + value.numpy(), reward - value.numpy()
+
+    def train_net(self, state, action, reward):
+        target, advantage = self.advantage(state, torch.tensor(reward))
+        loss = -(self.policy(state).gather(1, action) * advantage).mean()
+        loss = loss + (self.value(state) - target).pow(2).mean()
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+""",
+    "an object that has a backward of its own is no tensor": """
+class Trainer:
+    def batch(self, x, model):
+        loss = self.loss
+        loss.evaluate(model(x))
+        model.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+
+    def train(self, model, data):
+        for x in data:
+            self.batch(x, model)
+""",
+    "what runs again is in loops of its own": """
+class Wrapper:
+    def __init__(self, optimizer):
+        self.optimizer = optimizer
+
+    def step(self):
+        self.optimizer.step()
+
+class Trainer:
+    def batch(self, x, model):
+        loss = self.loss
+        loss.evaluate(model(x))
+        model.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+
+    def epochs(self, model, data):
+        model.train(True)
+        for x in data:
+            self.batch(x, model)
+
+    def train(self, model, data):
+        self.optimizer = Wrapper(torch.optim.Adam(model.parameters()))
+        self.epochs(model, data)
+""",
+    "what was asked for went through a module that is not known": """
+net, first = nn.Linear(4, 1), nn.Linear(4, 4)
+
+def penalty(real):
+    x = real.detach().requires_grad_(True)
+    out = net(block(first(x)).view(-1, 4))
+    return torch.autograd.grad(out.sum(), x, create_graph=True)[0].norm()
+
+penalty(torch.ones(4)).backward()
+""",
+    "a module that computes its weight lists it no more": """
+class Normed(nn.Module):
+    def __init__(self, module):
+        super().__init__()
+        self.module = module
+        w = getattr(self.module, "weight")
+        bar = nn.Parameter(w.data)
+        del self.module._parameters["weight"]
+        self.module.register_parameter("weight_bar", bar)
+
+    def forward(self, x):
+        w = getattr(self.module, "weight_bar")
+        setattr(self.module, "weight", w / w.norm())
+        return self.module.forward(x)
+
+net = Normed(nn.Linear(4, 4))
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+x = torch.ones(4, requires_grad=True)
+gradient = torch.autograd.grad(net(x).sum(), x, create_graph=True)[0]
+optimizer.zero_grad()
+(gradient.norm() - 1).pow(2).backward()
+optimizer.step()
+""",
+    "one of several models is loaded with the first": """
+class Pool:
+    def __init__(self, n):
+        self.nets = [nn.Linear(4, 4) for _ in range(n)]
+        self.optimizer = torch.optim.Adam(self.nets[0].parameters())
+
+    def share(self, n):
+        for i in range(1, n):
+            self.nets[i].load_state_dict(self.nets[0].state_dict())
+
+    def train(self, loader):
+        for x in loader:
+            self.optimizer.zero_grad()
+            self.nets[0](x).mean().backward()
+            self.optimizer.step()
+            self.share(4)
+""",
+    "an average that begins as the model itself is loaded with it": """
+class Gan(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net, self.average = nn.Linear(4, 4), nn.Linear(4, 4)
+        self.optimizer = torch.optim.Adam(self.net.parameters())
+        self.fresh = is_fresh
+        self.reset()
+
+    def mean(self, old, new):
+        if self.fresh():
+            return new
+        return old * 0.9 + new * 0.1
+
+    def follow(self):
+        for old, new in zip(self.average.parameters(), self.net.parameters()):
+            old.data = self.mean(old.data, new.data)
+
+    def reset(self):
+        self.average.load_state_dict(self.net.state_dict())
+
+def train(loader):
+    gan = Gan()
+    for number, x in enumerate(loader):
+        gan.optimizer.zero_grad()
+        gan.net(x).mean().backward()
+        gan.optimizer.step()
+        gan.follow()
+        if number < 2:
+            gan.reset()
+""",
+    "an array that is put back where it came from": """
+def clip(model, bound):
+    for p in model.parameters():
+        rate = p.rate.numpy()
+        rate[np.nonzero(rate > bound)] = bound
+        p.rate = torch.from_numpy(rate).type(torch.FloatTensor)
+
+net = nn.Linear(2, 2)
+for p in net.parameters():
+    p.rate = 0 * p.detach()
+for p in net.parameters():
+    p.rate = p.rate / 2
+clip(net, 0.5)
+""",
+    "a loss runs the network that it is made with in eval mode": """
+class Perceptual(nn.Module):
+    def __init__(self, kind, layers, weights):
+        super().__init__()
+        self.model = vgg(layers) if kind else alexnet(layers)
+        self.layers, self.weights, self.criterion = layers, weights, nn.L1Loss()
+
+    def forward(self, inp, target):
+        self.model.eval()
+        loss = 0
+        for scale in range(3):
+            given, wanted = self.model(inp), self.model(target)
+            for layer, weight in zip(self.layers, self.weights):
+                loss += weight * self.criterion(given[layer], wanted[layer].detach())
+        return loss.float()
+""",
+    "a term that is one of very many": """
+def distil(loader, modules, criteria, optimizer, opt):
+    for module in modules:
+        module.train()
+    modules[-1].eval()
+    if opt.kind == "a":
+        modules[1].eval()
+    elif opt.kind == "b":
+        modules[2].eval()
+    for x, y in loader:
+        features, out = modules[0](x, is_feat=True)
+        with torch.no_grad():
+            wanted, _ = modules[-1](x, is_feat=True)
+        if opt.kind == "c":
+            term = 0
+"""
+    + "".join(
+        f"""        elif opt.kind == "{k}":
+            term = sum(criteria[{n}](features[{n}], wanted[{n}]))
+"""
+        for n, k in enumerate("defghijklm")
+    )
+    + """        elif opt.kind == "n":
+            term = criteria[2](modules[1](features[-1]), modules[2](wanted[-1]))
+        else:
+            term = criteria[3](modules[1](features[-2]), modules[2](wanted[-2], is_factor=True))
+        loss = criteria[0](out, y) + opt.beta * term
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+""",
 }
 
 

@@ -76,7 +76,7 @@ def free(
                 m.judge.needed_spoiled(spoiled, node)
     if not keep:
         # What made the end of the way is come by only where it also stands for what was made there before.
-        visited = set() if _is_one_of_many(m, root) else set(sure) - (ends - own)
+        visited = set() if _is_one_of_many(m, root) else _not_of_many(m, sure) - (ends - own)
         for address, node in found.items():
             freed = YES if (certain or chosen) and address not in ends - own else node.freed | YES
             gone = YES if address in visited else node.gone | YES
@@ -98,8 +98,13 @@ def passed_by(
 
 def _is_one_of_many(m: Machine, root: Tensor) -> bool:
     """Whether a loop comes by tensors that were made before it, of which one state stands for all."""
-    born = m.loops[-1].allocs if m.loops else NOTHING
-    return bool(m.loops and root.nodes) and all(at & 1 and at & ~1 not in born for at in root.nodes)
+    return bool(m.loops and root.nodes) and not _not_of_many(m, root.nodes)
+
+
+def _not_of_many(m: Machine, nodes: Iterable[int]) -> set[int]:
+    """Of some nodes, those that are not of many made before the loop: its next iteration comes by others of them."""
+    born = m.loops[-1].allocs if m.loops else None
+    return {at for at in nodes if born is None or not at & 1 or at & ~1 in born}
 
 
 def backward(

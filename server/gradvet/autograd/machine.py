@@ -294,6 +294,9 @@ class Machine:
         self.judge: Any = None
         self.learnt, self.expected = dict[int, str](), dict[int, str]()
         self.alike = dict[tuple[type, tuple[Value, ...]], str]()
+        self.objects: set[int] = (
+            set()
+        )  # what is not known and has methods that no tensor has, by even address
         self.star_imports: dict[int, list[str]] = {}
         self.imports: Any = None
         self.stand_ins: dict[ast.AST, ast.AST] = {}

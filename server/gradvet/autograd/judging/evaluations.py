@@ -8,6 +8,7 @@ import ast
 from dataclasses import dataclass, field
 
 from gradvet.autograd.held import held_tensors
+from gradvet.autograd.library.tensor_methods import in_forward
 from gradvet.autograd.machine import Frame, Machine
 from gradvet.autograd.memory.domain import GRAD, MAYBE, NOTHING, YES
 from gradvet.autograd.memory.values import Opaque, Unknown, Value
@@ -85,6 +86,8 @@ class Evaluations:
         looped = any(loop.node is not None for frame in inner for loop in frame.loops)
         if not looped or not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
             return
+        if in_forward(self.machine):
+            return  # what a forward gives may be trained by: eval mode is how a loss runs the network that it is made with
         if any(_asks(frame) for frame in inner) or any(is_decorated(frame.node) for frame in frames):
             return
         site = node if len(inner) == 1 else self.machine.calls[index]

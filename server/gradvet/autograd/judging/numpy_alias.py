@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from gradvet.autograd.events_alias import SharedEdit
 from gradvet.autograd.judging.above import ANY_FUNCTION, function_of, statement_of
 from gradvet.autograd.machine import Loop, Machine
-from gradvet.autograd.memory.domain import YES, Alias, Tensor
+from gradvet.autograd.memory.domain import NOTHING, YES, Alias, Tensor
 from gradvet.autograd.memory.values import Array, Dict, Sequence, refs
 from gradvet.syntax.parents import Parents
 
@@ -148,7 +148,8 @@ class NumpyNotes:
                 edit.reads.append(node)
             return
         alias = content.alias if isinstance(content, (Tensor, Array)) else None
-        if alias is None or alias.kind != "numpy" or type(content) is Array:
+        certain = edit.of_parameter or len(getattr(content, "storage", NOTHING)) <= 1
+        if certain and (alias is None or alias.kind != "numpy" or type(content) is Array):
             edit.reads.append(node)
 
     def conclude(self, parents: Parents) -> None:

@@ -573,7 +573,7 @@ class Protocol:
         if number is None:
             number = self.numbers[place] = len(self.sites)
             self.sites.append(Site(*place, loops))
-        elif len(loops) > len(self.sites[number].loops):
+        elif len(loops) >= len(self.sites[number].loops):  # what runs again is in loops of its own
             self.sites[number] = Site(*place, loops)
         return number
 

@@ -10,7 +10,7 @@ from gradvet.autograd.judging.averages import Average
 from gradvet.autograd.machine import Loop, Machine
 from gradvet.autograd.memory.domain import MAYBE, NO, YES, Node, Tensor
 from gradvet.autograd.memory.rename import rename
-from gradvet.autograd.memory.values import Ref, Union, Value, refs
+from gradvet.autograd.memory.values import Bound, Dict, Method, Ref, Sequence, Tuple, Union, Value, refs
 from gradvet.syntax.tree import walk
 
 GROWING = ("+", "*", "=")
@@ -84,15 +84,25 @@ class Retention:
             ):
                 continue  # what an inference loop collects for its own function: not for ever
             inside = {ref for ref, _ in held_tensors(m, store.holder)}
-            for ref, state in held_tensors(m, store.value):
-                if state.has_graph and state.nodes and ref in inside:
-                    self.keep(
-                        state, self._place(store, ref), holder_words(store.site)[0], store.holder, "grow"
-                    )
+            held = [(ref, state) for ref, state in held_tensors(m, store.value) if ref in inside]
+            graphs = [(ref, state) for ref, state in held if state.has_graph and state.nodes]
+            for ref, state in graphs if graphs and self._is_held(store.holder) else ():
+                self.keep(state, self._place(store, ref), holder_words(store.site)[0], store.holder, "grow")
         if around is not None and stores:
             born = {address for address in loop.allocs if not address & 1}
             for store in stores:
                 store.value = rename(store.value, born)  # to the loops around, what comes next is a newer one
+
+    def _is_held(self, holder: Ref) -> bool:
+        """Whether a name, an attribute or a container still refers to an object: another may have taken its place."""
+        cells = self.machine.cells
+        self.machine.charge(len(cells))
+        return any(
+            ref.address == holder.address
+            for content in cells.values()
+            for part in _parts(content)
+            for ref in refs(part)
+        )
 
     def freed(self, nodes: frozenset[int]) -> int:
         """Whether a backward has freed what these nodes and those before them had saved."""
@@ -239,6 +249,22 @@ class Retention:
                 words, kept = holder_words(store.site)
                 place = Place(store.site, store.calls, kept)
                 self.keep(state, place, words, store.holder, how, store.how)
+
+
+def _parts(content: object) -> tuple[Value, ...]:
+    """What a cell refers to: a value, or the elements of a container."""
+    kind = type(content)
+    if kind is Tuple:
+        return tuple(inner for item in content.items for inner in _parts(item))  # type: ignore[attr-defined]
+    if kind is Method or kind is Bound:
+        return _parts(content.receiver)  # type: ignore[attr-defined]
+    if kind is Sequence:
+        every = (*(content.items or ()), content.rest)  # type: ignore[attr-defined]
+    elif kind is Dict:
+        every = (*(value for _, value in content.items), content.rest)  # type: ignore[attr-defined]
+    else:
+        return (content,)
+    return tuple(inner for part in every if part is not None for inner in _parts(part))
 
 
 def is_or_may_be(value: Value, ref: Ref) -> bool:

@@ -312,9 +312,11 @@ class SnapshotNotes:
     def loaded(self, module: Value, state: Value, site: ast.AST) -> None:
         """`load_state_dict(state)`: nothing happens when all of it is the module's own storage."""
         m = self.machine
-        own = frozenset[int]().union(
-            *(m.cells[ref.address].storage for _, ref in members(m, module).parameters)
+        # What may be one of several modules, and what may lie in one of several places, may well be another's.
+        places = (
+            m.cells[ref.address].storage for _, ref in members(m, module).parameters if not ref.address & 1
         )
+        own = frozenset[int]().union(*(place for place in places if len(place) == 1))
         for ref in refs(state):
             content = m.cells.get(ref.address)
             if type(content) is not Dict or content.rest is not None or not content.items:

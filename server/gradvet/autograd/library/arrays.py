@@ -66,6 +66,30 @@ UFUNCS = frozenset(
     ]
 )
 """Functions of one argument that go element by element: of a tensor they give a tensor, of a number a number (measured)."""
+UFUNCS_OF_TWO = frozenset(
+    [
+        "add",
+        "arctan2",
+        "copysign",
+        "divide",
+        "float_power",
+        "floor_divide",
+        "fmax",
+        "fmin",
+        "fmod",
+        "hypot",
+        "logaddexp",
+        "maximum",
+        "minimum",
+        "mod",
+        "multiply",
+        "power",
+        "remainder",
+        "subtract",
+        "true_divide",
+    ]
+)
+"""The same of two arguments: of two numbers they give a number."""
 REDUCES = frozenset(
     [
         "mean",

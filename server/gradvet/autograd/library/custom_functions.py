@@ -176,6 +176,12 @@ def _outputs(
     def output(value: Value, tag: str) -> Value:
         if type(value) is Tuple:
             return Tuple(tuple(output(item, f"{tag}{at}") for at, item in enumerate(value.items)))
+        content = m.cells.get(getattr(value, "address", -1))
+        if type(content) is Sequence and content.kind == "tuple":
+            items = tuple(output(item, f"{tag}{at}") for at, item in enumerate(content.items or ()))
+            rest = None if content.rest is None else output(content.rest, f"{tag}*")
+            some = items if content.items is not None else None
+            return m.new(site, content._replace(items=some, rest=rest), f"outputs of {name}")
         state = m.tensor(value)
         if state is None:
             return value
@@ -259,7 +265,9 @@ def _visit_backward(
     recording = NO_GRAD | (GRAD if m.creates_graphs and not once else 0)
     inferring = before & INFERENCE if passing else 0
     m.store.set(MODE, INFERENCE if passing and before == INFERENCE else recording | inferring)
+    several = type(m.cells.get(getattr(made, "address", -1))) is Sequence
+    passed = Call(site, (ctx,), star=gradients[0]) if several else Call(site, (ctx, *gradients))
     with m.numbered(site, 62):
-        given = call_value(m, backward, Call(site, (ctx, *gradients)))
+        given = call_value(m, backward, passed)
     m.given_back |= NOTHING.union(*(state.storage for _, state in held_tensors(m, given)))
     m.store.set(MODE, before)

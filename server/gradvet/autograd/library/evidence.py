@@ -30,8 +30,8 @@ _SYMBOLS: dict[type, str] = {ast.Add: "+", ast.Sub: "-"}
 
 
 def learn(m: Machine, value: Value, site: ast.AST) -> None:
-    """A backward starts from this value."""
-    if type(value) is Ref:
+    """A backward starts from this value, unless it is an object that has a backward of its own."""
+    if type(value) is Ref and value.address & ~1 not in m.objects:
         _requires(m, value, site, ROOT, MOST_TERMS)
 
 

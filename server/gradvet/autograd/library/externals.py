@@ -282,8 +282,10 @@ def _numpy(m: Machine, name: str, call: Call) -> Value:
         return External("numpy.random")
     if name.startswith("numpy."):
         first = call.args[0] if call.args else None
-        numbers = [type(atom) in (Const, Number) for atom in atoms(first)] if first is not None else []
-        if short in arrays.UFUNCS and numbers and all(numbers):
+        plain = (
+            call.args if short in arrays.UFUNCS_OF_TWO else call.args[:1] if short in arrays.UFUNCS else ()
+        )
+        if plain and all(type(atom) in (Const, Number) for value in plain for atom in atoms(value)):
             return Number("float", cuts)
         if short in arrays.UFUNCS and m.tensor(first) is not None:
             made = tensor_like(m, call.node, f"{short}()", dtype=FLOAT | INTEGER, inference=made_in(m))
@@ -300,7 +302,7 @@ def _numpy(m: Machine, name: str, call: Call) -> Value:
         if given is not None:
             return array_of(m, call.node, call.args[0], given)
         made = arrays.fresh(m, call.node, cuts)
-        if short in arrays.UFUNCS and first is not None and not _is_many(m, first):
+        if plain and not any(_is_many(m, value) or m.tensor(value) is not None for value in plain):
             return join(Number("float", cuts), made)  # `np.sqrt(self.width)` is most often a number
         return made
     if name.startswith("sklearn.metrics."):

@@ -55,6 +55,8 @@ ON_PACKED: list[Callable[[Machine, Ref, "Layer", Call], Value | None]] = []
 BASE = "#layer"
 NORMED, PARAMETRIZED = "#normed", "#parametrized"
 """Cells for what is computed from other parameters: before each forward, or whenever it is looked at."""
+PLAIN = "#plain"
+"""The cell of the names of parameters that were deleted: what is given to such a name later is no parameter."""
 BUFFERS = "#buffers"
 """The cell of the names of the buffers that a module was given and has in its dict of states."""
 SCRIPTED = "#scripted"
@@ -254,7 +256,31 @@ def _computed_now(m: Machine, ref: Ref, site: ast.AST) -> list[Operand]:
             state = m.tensor(value)
             if state is not None:
                 found.append(Operand("parameters", value, state))
+    plain = m.cells.get((ref.address, PLAIN))
+    for name in plain.items if type(plain) is Tuple else ():
+        value = m.cells.get((ref.address, name.value))
+        state = m.tensor(value) if value is not None else None
+        if state is not None:
+            found.append(Operand("parameters", value, state))
     return found
+
+
+def delete_part(m: Machine, holder: Value, name: str) -> None:
+    """`del module.weight`, or `del module._parameters["weight"]`: the module does not list it any more."""
+    for atom in m.alternatives(holder):
+        address = getattr(atom, "address", None)
+        if address is None:
+            continue
+        if (address, name) in m.cells:
+            m.store.set((address, name), None)
+        content = m.cells.get(address)
+        if type(content) is Layer and name in dict(content.parameters):
+            kept = tuple(pair for pair in content.parameters if pair[0] != name)
+            m.store.set(address, content._replace(parameters=kept))
+            before = m.cells.get((address, PLAIN))
+            m.store.set(
+                (address, PLAIN), Tuple((*(before.items if type(before) is Tuple else ()), const(name)))
+            )
 
 
 def set_parameter(m: Machine, ref: Ref, content: Layer, name: str, new: Value) -> bool:

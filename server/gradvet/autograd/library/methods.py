@@ -7,6 +7,7 @@ from typing import Any
 from gradvet.autograd.backward_pass import backward, backward_event
 from gradvet.autograd.held import held_tensors
 from gradvet.autograd.knowledge.frameworks import TRANSFORM
+from gradvet.autograd.knowledge.lookup import load
 from gradvet.autograd.library import (
     arrays,
     custom_functions,
@@ -438,6 +439,8 @@ def _opaque(m: Machine, ref: Ref, content: Opaque, name: str, call: Call) -> Val
         m.judge.snapshots.stepped_elsewhere(call.args, call.node)
     if name == "scale" and len(call.args) == 1:
         return _scaled(m, ref, call)
+    if load().method(name) is None:
+        m.objects.add(ref.address & ~1)
     return m.unknown(call.node, f"the result of `{name}`", (ref, *call.all_values()), "call")
 
 

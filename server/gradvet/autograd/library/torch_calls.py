@@ -6,7 +6,7 @@ from contextlib import nullcontext
 from gradvet.autograd.backward_pass import backward, backward_event, free, passed_by
 from gradvet.autograd.events import Cut, InputUnreached
 from gradvet.autograd.events_exit import LegacyVariable
-from gradvet.autograd.graph import add_node, gradient_asks, gradients_made, leads_to
+from gradvet.autograd.graph import add_node, gradient_asks, gradients_made, leads_to, reachable, unknown_key
 from gradvet.autograd.held import held_tensors, surely_asks
 from gradvet.autograd.knowledge.lookup import load
 from gradvet.autograd.library import layers, module_calls
@@ -63,7 +63,7 @@ from gradvet.autograd.memory.values import (
 from gradvet.autograd.python.calls import Call, call_value, unknown_call
 from gradvet.autograd.python.control import fork, is_instance
 from gradvet.autograd.python.objects import element_of, items_of
-from gradvet.autograd.unknowns import unknown_cut
+from gradvet.autograd.unknowns import opaque_inputs, unknown_cut
 
 # -- grad modes
 
@@ -279,7 +279,9 @@ def _granted(m: Machine, call: Call, states: list[Tensor], target: Value) -> int
     weights = call.argument(2, "grad_outputs")
     # Where it is not known whether the output requires grad, parts of it are not known: there may be a graph in them.
     open_ended = states[0].requires_grad == MAYBE or (weights is not None and weights != NONE)
-    return MAYBE if granted == NO and open_ended else granted
+    if granted == NO and (open_ended or _may_lead_on(m, states, m.tensors(target))):
+        return MAYBE
+    return granted
 
 
 def _raises(m: Machine, call: Call, states: list[Tensor], outputs: Value, target: Value) -> bool:
@@ -318,7 +320,20 @@ def _reached(m: Machine, states: list[Tensor], outputs: Value, target: Value) ->
     if known == MAYBE and len(found) == 1 and items_of(m, outputs) is not None:
         (ref, asked), *_ = found
         return YES if any(leads_to(m, state, asked, ref.address) == YES for state in states) else MAYBE
-    return known or NO
+    if known & YES or not _may_lead_on(m, states, found):
+        return known or NO
+    return MAYBE
+
+
+def _may_lead_on(m: Machine, states: list[Tensor], found: list[tuple[Ref, Tensor]]) -> bool:
+    """Whether something went into the graph of the outputs that was made of a target, in a way that was not followed."""
+    nodes = NOTHING.union(*(reachable(m, state.nodes) for state in states))
+    cells = [m.cells.get(unknown_key(at)) for at in nodes]
+    items = dict.fromkeys(item for unknown in cells if type(unknown) is Tuple for item in unknown.items)
+    behind = opaque_inputs(m, *items)
+    return any(type(item) is Unknown for item in items) or any(
+        leads_to(m, state, asked, ref.address) & YES for state in behind for ref, asked in found
+    )
 
 
 def _is_true(value: Value | None) -> bool:

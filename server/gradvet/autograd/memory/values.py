@@ -422,8 +422,10 @@ def join(a: Value, b: Value) -> Value:
         out.append(atom)
     if not changed:
         return a
-    if len(out) > (MOST_OBJECTS if all(type(atom) is Ref for atom in out) else MOST_ATOMS):
-        return TOO_MANY
+    if len(out) > MOST_ATOMS:
+        objects = sum(type(atom) is Ref for atom in out)
+        if objects > MOST_OBJECTS or len(out) - objects > MOST_ATOMS:
+            return TOO_MANY
     joined = out[0] if len(out) == 1 else Union(tuple(out))
     return a if joined == a else joined
 

@@ -184,6 +184,8 @@ def _call_each(m: Machine, functions: tuple[Value, ...], call: Call, *, one_of: 
         return join(found, unknown_call(m, call, CALLED)) if rest else found
     mark = m.store.mark()
     ends, values, told = [], [], []
+    overwritten = None if m.judge is None else m.judge.overwritten
+    changes = len(overwritten.told) if overwritten is not None else 0
     first = next((at for at, function in enumerate(functions) if _is_open(m, function)), 0)
     for number, function in enumerate(functions):
         if function == NONE or type(function) is Const:
@@ -198,6 +200,8 @@ def _call_each(m: Machine, functions: tuple[Value, ...], call: Call, *, one_of: 
     if not ends:
         return unknown_call(m, call, "the result of a call of None")
     m.store.merge(ends)
+    if overwritten is not None and len(ends) > 1:
+        overwritten.perhaps(changes)
     if one_of:
         _keep_what_all_tell(m, call.node, told)
     return join_all(values)

@@ -304,7 +304,7 @@ def get_item(m: Machine, value: Value, key: Value, node: ast.AST) -> Value:
                 if content.items is not None and content.rest is None and type(key) in (Const, Slice):
                     return _of_items(m, content.items, key, node, content.kind)
                 if type(key) is Slice:
-                    return m.new(node, Sequence(content.kind, None, content.element))
+                    return m.new(node, _part_of(content, node))
                 element = content.element
                 return element if element is not None else Unknown("an element of an empty list")
             case Dict():
@@ -356,6 +356,22 @@ def _of_items(m: Machine, items: tuple[Value, ...], key: Value, node: ast.AST, k
             return Tuple(part) if kind == "tuple" else m.new(node, Sequence(kind, part))
         return m.new(node, Sequence(kind, None, join_all(list(items))))
     return join_all(list(items)) if items else Unknown("an element of an empty list")
+
+
+def _part_of(content: Sequence, node: ast.AST) -> Sequence:
+    """A slice of a list of which only the beginning is known: without some of its first, the rest stays in its place."""
+    bounds = layers.slice_bounds(node)
+    known = content.items or ()
+    if (
+        bounds is not None
+        and bounds.stop is None
+        and bounds.step is None
+        and 0 <= (bounds.start or 0) <= len(known)
+    ):
+        return content._replace(
+            items=known[bounds] if known else content.items, nonempty=False, most=None, of=None
+        )
+    return Sequence(content.kind, None, content.element)
 
 
 def _dict_item(m: Machine, ref: Ref, content: Dict, key: Value, node: ast.AST) -> Value:

@@ -8,13 +8,14 @@ from typing import Any
 from gradvet.autograd.events_exit import ScalarConverted
 from gradvet.autograd.knowledge.lookup import load
 from gradvet.autograd.library import arrays, forgotten
-from gradvet.autograd.library.inputs import scalar_cuts
+from gradvet.autograd.library.inputs import made_in, scalar_cuts
 from gradvet.autograd.library.kept import Operand
-from gradvet.autograd.library.made_tensors import combined
+from gradvet.autograd.library.made_tensors import combined, numbers_in
 from gradvet.autograd.library.operations import ON_UNKNOWN, perform
+from gradvet.autograd.library.results import tensor_like
 from gradvet.autograd.library.tensor_methods import to_numpy
 from gradvet.autograd.machine import Machine
-from gradvet.autograd.memory.domain import MAYBE, NO, NOTHING, YES, Tensor
+from gradvet.autograd.memory.domain import FLOAT, INTEGER, MAYBE, NO, NOTHING, YES, Tensor
 from gradvet.autograd.memory.values import (
     Array,
     Bound,
@@ -85,8 +86,7 @@ def _tensor_op(
     knowledge = load()
     if m.tensor(left) is not None:
         if _is_array(m, right):
-            to_numpy_operand(m, node, left)
-            return arrays.fresh(m, node)
+            return _with_array(m, node, kind, left, right)
         op = knowledge.method(f"__{prefix}{name}__")
         if op is None and prefix:
             op = knowledge.method(f"__{name}__")
@@ -99,6 +99,16 @@ def _tensor_op(
             return combined(m, node, words, [left, right], op=None)
         return perform(m, node, op, (right, left), {}, name=words)
     return None
+
+
+def _with_array(m: Machine, node: ast.AST, kind: Any, left: Value, right: Value) -> Value:
+    """`tensor * array`: a new tensor, where the tensor does not require grad. A comparison raises."""
+    to_numpy_operand(m, node, left)
+    state = m.tensor(left)
+    if state is None or state.requires_grad == YES or kind not in _SYMBOLS:
+        return arrays.fresh(m, node)
+    cuts = state.cuts | numbers_in(m, right)
+    return tensor_like(m, node, _SYMBOLS[kind], dtype=FLOAT | INTEGER, inference=made_in(m), cuts=cuts)
 
 
 def to_numpy_operand(m: Machine, node: ast.AST, value: Value) -> None:
@@ -454,6 +464,8 @@ def in_place(m: Machine, node: ast.AugAssign, op: ast.operator, current: Value, 
     if type(content) is Array:
         arrays.written(m, current, content, node)
         return current
+    if type(content) is Layer and type(op) is ast.Add:
+        return call_value(m, Method(current, "extend", node), Call(node, (value,)))
     own = _special(m, current, f"__i{_NAMES[type(op)]}__")
     if own is not None:
         return call_value(m, own, Call(node, (value,)))

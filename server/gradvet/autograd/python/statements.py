@@ -5,11 +5,11 @@ from collections.abc import Callable
 from typing import Any
 
 from gradvet.autograd.events import ModeStatement
-from gradvet.autograd.library import batches, flags, forgotten, leaves
+from gradvet.autograd.library import batches, flags, forgotten, layers, leaves
 from gradvet.autograd.machine import EXECUTE, Machine
 from gradvet.autograd.memory.domain import NO, YES
 from gradvet.autograd.memory.store import Delta, Seen
-from gradvet.autograd.memory.values import NONE, External, Function, Mode, Unknown, Value
+from gradvet.autograd.memory.values import NONE, Const, External, Function, Mode, Unknown, Value
 from gradvet.autograd.python.calls import Managed, decorate, define_class
 from gradvet.autograd.python.contexts import run_with, would_switch
 from gradvet.autograd.python.control import fork, narrow, truth
@@ -223,13 +223,14 @@ def _delete(m: Machine, node: ast.Delete) -> bool:
         match target:
             case ast.Name(id=name):
                 unbind(m, name)
+            case ast.Subscript(value=ast.Attribute(value=holder, attr="_parameters"), slice=key):
+                name = m.eval(key)
+                if type(name) is Const and name.kind == "str":
+                    layers.delete_part(m, m.eval(holder), name.value)
             case ast.Subscript(value=holder, slice=key):
                 delete_item(m, m.eval(holder), m.eval(key), target)
             case ast.Attribute(value=holder, attr=name):
-                for atom in m.alternatives(m.eval(holder)):
-                    address = getattr(atom, "address", None)
-                    if address is not None and (address, name) in m.cells:
-                        m.store.set((address, name), None)
+                layers.delete_part(m, m.eval(holder), name)
     return True
 
 
