@@ -508,6 +508,112 @@ def show(x: Tensor):
     ),
 }
 
+TOLD |= {
+    "what one unknown network made is given to another for two losses, each with a step of its own": (
+        """
+def train(generator, critic, of_generator, of_critic, loader, criterion):
+    for real in loader:
+        fake = generator(torch.randn(8, 2))
+        of_critic.zero_grad()
+        wrong = criterion(critic(fake), torch.zeros(8, 1))  # fake-not-detached
+        (criterion(critic(real), torch.ones(8, 1)) + wrong).backward()
+        of_critic.step()
+        of_generator.zero_grad()
+        loss = criterion(critic(fake), torch.ones(8, 1))
+        loss.backward()
+        of_generator.step()
+"""
+    ),
+    "also where the generator comes first": (
+        """
+def train(generator, critic, of_generator, of_critic, loader, criterion):
+    for real in loader:
+        fake = generator(torch.randn(8, 2))
+        of_generator.zero_grad()
+        criterion(critic(fake), torch.ones(8, 1)).backward()
+        of_generator.step()
+        of_critic.zero_grad()
+        loss = criterion(critic(real), torch.ones(8, 1))
+        loss = (loss + criterion(critic(fake), torch.zeros(8, 1))) / 2  # fake-not-detached
+        loss.backward()
+        of_critic.step()
+"""
+    ),
+    "old chances that are asked for as the new ones are, and kept with their graph": (
+        """
+from somewhere import ActorCritic
+
+class PPO:
+    def __init__(self, env):
+        self.policy = ActorCritic(env)
+        self.optimizer = torch.optim.Adam(self.policy.parameters())
+
+    def update(self, states, actions, returns):
+        old, values, _ = self.policy.evaluate(states, actions)
+        for _ in range(10):
+            new, values, entropy = self.policy.evaluate(states, actions)
+            ratios = torch.exp(new - old)
+            gain = returns - values.detach()
+            loss = -torch.min(ratios * gain, ratios.clamp(0.8, 1.2) * gain) + (values - returns).pow(2)
+            self.optimizer.zero_grad()
+            (loss - 0.01 * entropy).mean().backward()  # backward-twice
+            self.optimizer.step()
+"""
+    ),
+    "a buffer that a forward writes keys into with their graph": (
+        """
+class Contrast(nn.Module):
+    def __init__(self, base, dim=128, size=65536):
+        super().__init__()
+        self.size, self.query, self.key = size, base(dim), base(dim)
+        for q, k in zip(self.query.parameters(), self.key.parameters()):
+            k.data.copy_(q.data)
+        self.register_buffer("queue", F.normalize(torch.randn(dim, size), dim=0))
+        self.register_buffer("place", torch.zeros(1, dtype=torch.long))
+
+    def put(self, keys):
+        at = int(self.place)
+        self.queue[:, at : at + keys.shape[0]] = keys.T  # graph-retained
+        self.place[0] = (at + keys.shape[0]) % self.size
+
+    def forward(self, x, y):
+        q, k = self.query(x), self.key(y)
+        near = torch.einsum("nc,nc->n", [q, k]).unsqueeze(-1)
+        far = torch.einsum("nc,ck->nk", [q, self.queue.clone().detach()])
+        self.put(k)
+        return torch.cat([near, far], dim=1)
+"""
+    ),
+    "what is told to clear and is called is a module: its state is carried over": (
+        """
+def train(model, optimizer, corpus, criterion):
+    hidden = model.init_hidden(20)
+    for data, targets in corpus:
+        model.zero_grad()
+        output, hidden = model(data, hidden)  # state-carried-over
+        loss = criterion(output, targets)
+        loss.backward()
+        optimizer.step()
+"""
+    ),
+    "what is a module on one path is one on all of them": (
+        """
+def train(policy, target, memory):
+    optimizer = torch.optim.Adam(policy.parameters())
+    for step in range(100):
+        state, action, reward, after = memory.sample(32)
+        value = policy(state).gather(1, action)
+        best = target(after).max(1)[0]  # target-not-detached
+        loss = F.smooth_l1_loss(value, (best * 0.99 + reward).unsqueeze(1))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if step % 10 == 0:
+            target.load_state_dict(policy.state_dict())
+"""
+    ),
+}
+
 SILENT = {
     "a ratio of what is picked from two things": (
         """
@@ -708,6 +814,148 @@ def score(model, valid):
     model.eval()
     for batch in valid:
         print(model(batch).mean())
+"""
+    ),
+}
+
+SILENT |= {
+    "two heads of one thing that need not train, and a fake that is made anew or detached": (
+        """
+def train(features, first, second, of_first, of_second, loader):
+    for x, y in loader:
+        given = features(x)
+        of_first.zero_grad()
+        F.cross_entropy(first(given), y).backward()
+        of_first.step()
+        of_second.zero_grad()
+        F.cross_entropy(second(given), y).backward()
+        of_second.step()
+
+def adversaries(generator, critic, of_generator, of_critic, loader, criterion):
+    for real in loader:
+        fake = generator(torch.randn(8, 2))
+        of_critic.zero_grad()
+        wrong = criterion(critic(fake.detach()), torch.zeros(8, 1))
+        (criterion(critic(real), torch.ones(8, 1)) + wrong).backward()
+        of_critic.step()
+        of_generator.zero_grad()
+        criterion(critic(fake), torch.ones(8, 1)).backward()
+        of_generator.step()
+
+def anew(generator, critic, of_generator, of_critic, loader, criterion):
+    for real in loader:
+        fake = generator(torch.randn(8, 2))
+        of_critic.zero_grad()
+        wrong = criterion(critic(fake), torch.zeros(8, 1))
+        (criterion(critic(real), torch.ones(8, 1)) + wrong).backward()
+        of_critic.step()
+        fake = generator(torch.randn(8, 2))
+        of_generator.zero_grad()
+        criterion(critic(fake), torch.ones(8, 1)).backward()
+        of_generator.step()
+"""
+    ),
+    "old chances without a graph, and what is asked for in another way": (
+        """
+class PPO:
+    def __init__(self, policy):
+        self.policy = policy
+        self.optimizer = torch.optim.Adam(self.policy.parameters())
+
+    def update(self, states, actions, returns):
+        with torch.no_grad():
+            old, values, _ = self.policy.evaluate(states, actions)
+        for _ in range(10):
+            new, values, entropy = self.policy.evaluate(states, actions)
+            self.step(-(torch.exp(new - old) * returns) + (values - returns).pow(2))
+
+    def other(self, states, actions, returns, quiet):
+        with quiet():
+            old, values, _ = self.policy.evaluate(states, actions)
+        older = self.policy.evaluate(states, actions)[0].detach()
+        fixed = self.policy.evaluate(states, actions, frozen=True)[0]
+        for _ in range(10):
+            new, values, entropy = self.policy.evaluate(states, actions)
+            loss = -(torch.exp(new - old) * torch.exp(new - older) * torch.exp(new - fixed) * returns)
+            self.step(loss + (values - returns).pow(2))
+
+    def step(self, loss):
+        self.optimizer.zero_grad()
+        loss.mean().backward()
+        self.optimizer.step()
+"""
+    ),
+    "buffers that are written without a graph, or lose it": (
+        """
+class Contrast(nn.Module):
+    def __init__(self, base):
+        super().__init__()
+        self.query, self.key = base(), base()
+        for p in self.key.parameters():
+            p.requires_grad = False
+        self.register_buffer("queue", torch.randn(4, 16))
+        self.register_buffer("mean", torch.zeros(4))
+        self.place = 0
+
+    @torch.no_grad()
+    def put(self, keys):
+        self.queue[:, self.place : self.place + 2] = keys.T
+
+    def put_detached(self, keys):
+        self.queue[:, self.place : self.place + 2] = keys.detach().T
+
+    def put_and_detach(self, keys):
+        self.queue = self.queue.clone()
+        self.queue[:, self.place : self.place + 2] = keys.T
+        self.queue = self.queue.detach()
+
+    def forward(self, x):
+        with torch.no_grad():
+            k = self.key(x)
+        q = self.query(x)
+        out = q @ self.queue.clone().detach()
+        self.put(k)
+        self.put_detached(q)
+        self.put_and_detach(q)
+        with torch.no_grad():
+            self.mean.mul_(0.9).add_(q.mean(0), alpha=0.1)
+        return out
+
+class Scores(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+        self.register_buffer("scores", torch.zeros(4))
+
+    def forward(self, x):
+        self.scores.detach_().zero_()
+        self.scores[:2] = self.layer(x)[:2]
+        return self.scores * 2
+"""
+    ),
+    "state that is made anew, detached, or handed to what may do so": (
+        """
+def train(model, optimizer, corpus, criterion, wrap):
+    hidden = model.init_hidden(20)
+    for data, targets in corpus:
+        model.zero_grad()
+        hidden = tuple(h.detach() for h in hidden)
+        output, hidden = model(data, hidden)
+        criterion(output, targets).backward()
+        optimizer.step()
+    for data, targets in corpus:
+        hidden = model.init_hidden(20)
+        for x in data:
+            output, hidden = model(x, hidden)
+        model.zero_grad()
+        criterion(output, targets).backward()
+        optimizer.step()
+    for data, targets in corpus:
+        hidden = wrap(hidden)
+        model.zero_grad()
+        output, hidden = model(data, hidden)
+        criterion(output, targets).backward()
+        optimizer.step()
 """
     ),
 }

@@ -164,7 +164,7 @@ def backward(
             if constant:
                 m.judge.constant_roots[site] = constant
             m.judge.cut_notes.rooted(state, site, found)
-            m.judge.cut_notes.from_unknown(site, behind | unknown_behind(m, root))
+            m.judge.computed_from(site, behind | unknown_behind(m, root), keeps=keeps or not certain_keep)
             m.judge.roots |= state.nodes
         if joined is not None:
             m.emit(backward_event(m, site, joined, how, retains=keeps and certain_keep))

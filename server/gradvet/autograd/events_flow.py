@@ -37,7 +37,8 @@ class FakeInGraph(Event):
     """`node`, which another network made, enters a network with its graph, and `backward`, meant for that one, walks it all.
 
     `call` is where it enters; `step` the step of the other's optimizer, and `mixed` whether that uses what `backward` has
-    left; otherwise it was cleared before. `needed` is the backward, if there is one, that finds the other's graph freed.
+    left; otherwise it was cleared before. `needed` is the backward, if there is one, that finds the other's graph freed,
+    or that has freed it before when it is `gone`; `assumes` is what has to be true of networks that are not known.
     """
 
     call: ast.AST
@@ -45,6 +46,8 @@ class FakeInGraph(Event):
     step: ast.AST
     mixed: bool
     needed: ast.AST | None
+    assumes: frozenset[str] = frozenset()
+    gone: bool = False
 
 
 @dataclass(frozen=True, slots=True)

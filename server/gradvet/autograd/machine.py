@@ -57,6 +57,14 @@ class OutOfSteps(Exception):  # noqa: N818  not an error: a bound of the run was
     """A part of the run has done all the steps it may."""
 
 
+class Result(NamedTuple):
+    """What a call gave of which nothing is known: where, in which function, and what the call was given."""
+
+    node: ast.AST
+    function: ast.AST
+    inputs: tuple[Value, ...]
+
+
 class Loop:
     """A loop that is being run: where its states are captured, and what was born in this pass."""
 
@@ -294,9 +302,12 @@ class Machine:
         self.judge: Any = None
         self.learnt, self.expected = dict[int, str](), dict[int, str]()
         self.alike = dict[tuple[type, tuple[Value, ...]], str]()
-        self.objects: set[int] = (
-            set()
-        )  # what is not known and has methods that no tensor has, by even address
+        self.objects: set[int] = set()  # has methods that no tensor has: what is not known, by even address
+        self.one_of_several = 0  # how many calls are under way that may be calls of something else
+        # By what is called, or whose method is, what its calls gave while autograd may record.
+        self.results: dict[int, dict[int, Result]] = {}
+        # Of what is not known, by even address, what was told to clear, what was called, what showed to be a module.
+        self.cleared, self.ran, self.shown = set[int](), set[int](), set[int]()
         self.star_imports: dict[int, list[str]] = {}
         self.imports: Any = None
         self.stand_ins: dict[ast.AST, ast.AST] = {}
@@ -608,6 +619,15 @@ class Machine:
         if inputs and self.judge is not None and self.judge.walks.retains.kept:
             self.judge.walks.retains.handed_over(inputs)
         ref = self.new(node, Opaque(reason, inputs, Origin(node, reason)), tag)
+        if (
+            tag == "call"
+            and inputs
+            and type(inputs[0]) is Ref
+            and self.mode == GRAD
+            and not self.meant_to_raise
+        ):
+            known = self.results.setdefault(inputs[0].address & ~1, {})
+            known[ref.address & ~1] = Result(node, self.frames[-1].node, inputs[1:])
         self.as_expected(ref, node)
         return ref
 

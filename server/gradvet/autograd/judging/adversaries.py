@@ -78,12 +78,15 @@ class Adversaries:
                 continue
             step = self.protocol.sites[other.number].node
             needed = answer.site if not answer.freed.isdisjoint(run.seen) else None
+            gone = needed is not None and _comes_before(answer, run)
             for call, argument in self._entries(run, answer, own, other):
                 if argument not in told:
                     told.add(argument)
-                    raising.add(needed)
+                    raising.add(run.site if gone else needed)
                     self.machine.emit(
-                        FakeInGraph(argument, call.calls, call.site, run.site, step, all(mixed), needed)
+                        FakeInGraph(
+                            argument, call.calls, call.site, run.site, step, all(mixed), needed, gone=gone
+                        )
                     )
 
     def _through_both(
@@ -127,6 +130,11 @@ class Adversaries:
         """Whether the module that was called has parameters of this step: a loss function has none."""
         parameters = members(self.machine, call.module).parameters
         return any(leaf.address & ~1 in own.leaves or leaf.address in own.leaves for _, leaf in parameters)
+
+
+def _comes_before(one: Run, other: Run) -> bool:
+    """Whether one backward stands above the other in the same function."""
+    return one.calls == other.calls and getattr(one.site, "lineno", 0) < getattr(other.site, "lineno", 0)
 
 
 def _used(step: Step) -> set[int]:

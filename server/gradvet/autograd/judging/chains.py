@@ -7,9 +7,10 @@ from gradvet.autograd.graph import node_key, reachable
 from gradvet.autograd.held import held_tensors
 from gradvet.autograd.judging.averages import Average, entering, running_average
 from gradvet.autograd.judging.retention import Place, Retention, addresses, holder_words
+from gradvet.autograd.library.layers import BUFFERS
 from gradvet.autograd.machine import Loop, Machine
 from gradvet.autograd.memory.domain import MAYBE, NO, YES, Node, Tensor
-from gradvet.autograd.memory.values import Dict, Ref, Sequence, Value
+from gradvet.autograd.memory.values import Dict, Ref, Sequence, Tuple, Value
 
 ADDING = frozenset({"+", "-", "+=", "-=", "add()", "add_()"})
 """Ops by which a total is kept. State that a module carries from step to step is no total."""
@@ -99,7 +100,8 @@ class Chains:
             behind = reachable(m, node.inputs)
             if start + 1 not in behind or (joined and not whole.trains):
                 continue
-            if not whole.trains and not self._evaluates(loop):
+            lasting = loop.node is None and self._is_of_buffer(state)
+            if not whole.trains and not lasting and not self._evaluates(loop):
                 continue
             if any(self._feeds_back(at, start + 1) for at in node.inputs - {start} if not at & 1):
                 continue  # what is added depends on the total itself: state, not a total
@@ -132,7 +134,18 @@ class Chains:
                 "chain",
                 freed=freed,
             )
-            self.retention.kept[-1].trains = whole.trains
+            self.retention.kept[-1].trains = whole.trains or lasting
+
+    def _is_of_buffer(self, state: Tensor) -> bool:
+        """Whether a module that is called from elsewhere keeps a state as a buffer: that is no result of a loop."""
+        m = self.machine
+        for key, names in m.cells.items():
+            if type(key) is tuple and key[1] == BUFFERS and type(names) is Tuple:
+                for name in names.items:
+                    value = m.cells.get((key[0], name.value))
+                    if any(held.storage & state.storage for _, held in m.tensors(value)):
+                        return True
+        return False
 
     def _average(self, loop: Loop, state: Tensor, average: Average) -> None:
         """A running average whose graph goes back to the first iteration."""

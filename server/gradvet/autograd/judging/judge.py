@@ -22,6 +22,7 @@ from gradvet.autograd.judging.leaf_notes import LeafNotes
 from gradvet.autograd.judging.mode_left import ModeNotes
 from gradvet.autograd.judging.number_attributes import NumberAttributes
 from gradvet.autograd.judging.numpy_alias import NumpyNotes, target_of
+from gradvet.autograd.judging.open_adversaries import OpenAdversaries
 from gradvet.autograd.judging.optimizer_notes import OptimizerNotes
 from gradvet.autograd.judging.overwritten import OverwriteNotes
 from gradvet.autograd.judging.protocol import Protocol
@@ -160,6 +161,7 @@ class Judge:
     flow: Flow = field(init=False)
     targets: Targets = field(init=False)
     protocol: Protocol = field(init=False)
+    adversaries: OpenAdversaries = field(init=False)
     numbers: NumberAttributes = field(init=False)
     evaluations: Evaluations = field(init=False)
     recurrences: Recurrences = field(init=False)
@@ -186,6 +188,7 @@ class Judge:
         self.flow = Flow(self.machine)
         self.targets = Targets(self.flow)
         self.protocol = Protocol(self.machine)
+        self.adversaries = OpenAdversaries(self.machine)
         self.numbers = NumberAttributes(self.machine)
         self.evaluations = Evaluations(self.machine)
         self.recurrences = Recurrences(self.machine)
@@ -314,6 +317,11 @@ class Judge:
         self.pending[site] = None
         self.cuts_of.setdefault(site, set()).update(cuts)
         self.cut_notes.leaves_of.setdefault(site, set()).update(leaves)
+
+    def computed_from(self, site: ast.AST, things: frozenset[int], *, keeps: bool) -> None:
+        """A backward runs from what was computed from these unknown things; it may keep its graph."""
+        self.cut_notes.from_unknown(site, things)
+        self.adversaries.backward(site, things, keeps=keeps)
 
     def walked(self, site: ast.AST, root: Tensor, *, certain: bool) -> None:
         """A backward runs from a root; the graph is still as it was built."""

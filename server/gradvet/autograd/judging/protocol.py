@@ -201,6 +201,7 @@ class Protocol:
     ) -> None:
         """An optimizer makes a step."""
         number = self._number(node)
+        self.machine.judge.adversaries.step(ref.address, node)
         owns = content.owns if type(content) is Optimizer else frozenset[int]()
         self.owned |= owns
         self.stepped.add(ref.address)

@@ -34,6 +34,7 @@ def conclude(m: Machine, judge: Judge, module: Module) -> None:
     intents(m, judge, module)
     judge.conclude_topics(module)
     Adversaries(m, judge.flow, judge.protocol).conclude()
+    judge.adversaries.conclude()
     reference_models(m, judge)
     _conclude(m, judge, module)
     if judge.thrown_away.runs:

@@ -8,18 +8,23 @@ import ast
 from typing import Any
 
 from gradvet.autograd.backward_pass import LEARN
-from gradvet.autograd.graph import MOST_DEEP, UNKNOWN, add_node, node_key, unknown_key
+from gradvet.autograd.graph import MOST_DEEP, UNKNOWN, add_node, node_key, reachable, unknown_key
 from gradvet.autograd.held import held_tensors
+from gradvet.autograd.knowledge.lookup import load
 from gradvet.autograd.machine import EXPECT, Machine
 from gradvet.autograd.memory.domain import FLOAT, GRAD, MAYBE, NO, NOTHING, YES, Node, Origin, Tensor
 from gradvet.autograd.memory.values import ANY_ITEM, Const, Number, Opaque, Ref, Tuple, Value, atoms, join_all
 from gradvet.autograd.python.calls import Call
-from gradvet.autograd.unknowns import is_made_of_data
+from gradvet.autograd.unknowns import is_made_of_data, opaque_inputs
 
 ROOT = "it requires grad, since `backward()` is called on it"
 TERM = "it requires grad, as a term of a loss on which `backward()` is called"
+ALIKE = (
+    "it requires grad, since another call of the same gives a term of a loss on which `backward()` is called"
+)
 
 MOST_TERMS = 24
+MOST_SOURCES = 40
 _ADDED = frozenset({"+", "-", "+=", "-=", "add()", "add_()", "sub()", "sub_()"})
 _WEIGHTED = frozenset({"*", "/", "*=", "/=", "mul()", "mul_()", "div()", "div_()"})
 _SAME = frozenset({"neg", "scale", "squeeze", "float", "to"})
@@ -33,6 +38,7 @@ def learn(m: Machine, value: Value, site: ast.AST) -> None:
     """A backward starts from this value, unless it is an object that has a backward of its own."""
     if type(value) is Ref and value.address & ~1 not in m.objects:
         _requires(m, value, site, ROOT, MOST_TERMS)
+        _by_only_sources(m, value, site)
 
 
 def _requires(m: Machine, ref: Ref, site: ast.AST, words: str, left: int, *, summed: bool = True) -> int:
@@ -50,8 +56,15 @@ def _requires(m: Machine, ref: Ref, site: ast.AST, words: str, left: int, *, sum
     for term in terms if summed or len(terms) == 1 else ():
         for one in _refs(term):
             left = _requires(m, one, site, TERM, left, summed=summed and linear)
+    if not terms:
+        _by_only_sources(m, ref, site)
+        content = m.cells.get(ref.address)
     if type(content) is Opaque:
+        others = _given_alike(m, ref, content)
         _known(m, ref, content, site, words)
+        for other, place in others:
+            _known(m, other, m.cells[other.address], place, ALIKE)
+            m.learnt[other.address] = ALIKE
     else:
         _lead_to_terms(m, content)
         if content.requires_grad == YES:
@@ -178,6 +191,147 @@ def _name(content: Opaque, inputs: list[Tensor]) -> str:
     if isinstance(node, (ast.BinOp, ast.AugAssign)) and inputs:
         return _SYMBOLS.get(type(node.op), UNKNOWN)
     return UNKNOWN
+
+
+def _given_alike(m: Machine, ref: Ref, content: Opaque) -> list[tuple[Ref, ast.AST]]:
+    """What other calls of the same thing in the same function gave in the same place, when it was asked alike.
+
+    What is entered around just one of them may turn grad mode off.
+    """
+    path, whole = _place_in_result(m, ref, content)
+    found = m.cells.get(whole.address)
+    called = found.inputs[0] if type(found) is Opaque and found.inputs else None
+    known = m.results.get(called.address & ~1, {}) if type(called) is Ref and not called.address & 1 else {}
+    if whole.address not in known:
+        return []
+    site, function, _ = known[whole.address]
+    asked = _asked(site)
+    alike = []
+    for address, (place, home, _) in known.items() if asked is not None else ():
+        if place is site or home is not function or _asked(place) != asked or _entered(function, place, site):
+            continue
+        other: Value = Ref(address)
+        for name in path:
+            other = m.cells.get((getattr(other, "address", -1), name))
+        if type(other) is Ref and not other.address & 1 and type(m.cells.get(other.address)) is Opaque:
+            alike.append((other, place))
+    return alike
+
+
+def _by_only_sources(m: Machine, ref: Ref, site: ast.AST) -> None:
+    """Where all that something can have its graph from are results of one thing, those that were asked for twice have one.
+
+    The ratio of new and old chances is such: whichever of the two requires grad, the other does as well.
+    """
+    found = _sources(m, ref)
+    if len(found) < 2 or len({_thing(m, one) for one in found}) > 1:  # noqa: PLR2004
+        return
+    twice: dict[Ref, None] = {}
+    for one in found:
+        alike = {other.address for other, _ in _given_alike(m, one, m.cells[one.address])}
+        twice |= dict.fromkeys(other for other in found if other.address in alike)
+    for one in twice:
+        content = m.cells[one.address]
+        _known(m, one, content, content.origin.node if content.origin is not None else site, ALIKE)
+        m.learnt[one.address] = ALIKE
+    if not twice:
+        return
+    for at in reachable(m, getattr(m.cells.get(ref.address), "nodes", NOTHING)):
+        node, unknown = m.cells.get(node_key(at)), m.cells.get(unknown_key(at))
+        if type(node) is Node and type(unknown) is Tuple:
+            new = NOTHING.union(*(state.nodes for state in opaque_inputs(m, *unknown.items)))
+            if new - node.inputs:
+                m.store.set(node_key(at), node._replace(inputs=node.inputs | new, sure=node.sure | new))
+
+
+def _sources(m: Machine, ref: Ref) -> list[Ref]:
+    """The unknown results of calls from which something may have a graph; none where it may come from elsewhere."""
+    found: dict[Ref, None] = {}
+    entered: set[Value] = set()
+    queue: list[Value] = [ref]
+    for value in queue:
+        if value in entered or len(entered) > MOST_SOURCES:
+            if len(entered) > MOST_SOURCES:
+                return []
+            continue
+        entered.add(value)
+        content = m.cells.get(getattr(value, "address", -1))
+        if type(value) in (Const, Number) or (type(content) is Tensor and content.requires_grad == NO):
+            continue
+        if type(content) is Tensor:
+            nodes = reachable(m, content.nodes)
+            if not nodes or any(node.leaves for node in nodes.values()):
+                return []
+            cells = [m.cells.get(unknown_key(at)) for at in nodes]
+            queue += [item for unknown in cells if type(unknown) is Tuple for item in unknown.items]
+        elif type(value) is not Ref or type(content) is not Opaque:
+            return []
+        elif is_made_of_data(m, value):
+            continue
+        elif _is_computed_by_torch(content):
+            queue += content.inputs
+        elif _place_in_result(m, value, content)[1].address in m.results.get(_thing(m, value), ()):
+            found[value] = None
+        else:
+            return []
+    return list(found)
+
+
+def _thing(m: Machine, ref: Ref) -> int:
+    """Of what the results are from which something unknown comes."""
+    whole = m.cells.get(_place_in_result(m, ref, m.cells[ref.address])[1].address)
+    called = whole.inputs[0] if type(whole) is Opaque and whole.inputs else None
+    return called.address & ~1 if type(called) is Ref else 0
+
+
+def _is_computed_by_torch(content: Opaque) -> bool:
+    """Whether something unknown is what an operator, or a method that tensors have, makes of what it is given."""
+    node = content.origin.node if content.origin is not None else None
+    match node:
+        case ast.BinOp() | ast.UnaryOp():
+            return True
+        case ast.Call(func=ast.Attribute(attr=name)):
+            return load().method(name) is not None
+    return False
+
+
+def _place_in_result(m: Machine, ref: Ref, content: Opaque) -> tuple[list[str], Ref]:
+    """By which names one comes to something unknown from what a call gave, and that."""
+    path: list[str] = []
+    for _ in range(MOST_DEEP):
+        whole = content.inputs[0] if len(content.inputs) == 1 else None
+        if type(whole) is not Ref or type(m.cells.get(whole.address)) is not Opaque:
+            break
+        names = m.attributes.get(whole.address & ~1, {})
+        name = next((name for name in names if m.cells.get((whole.address, name)) == ref), None)
+        if name is None or name == ANY_ITEM:
+            break
+        path.insert(0, name)
+        ref, content = whole, m.cells[whole.address]
+    return path, ref
+
+
+def _asked(site: ast.AST) -> tuple[str, int, tuple[str, ...]] | None:
+    """How a call is written, but for what it is given: what is a constant there tells how it is to be done."""
+    if not isinstance(site, ast.Call) or any(isinstance(arg, ast.Starred) for arg in site.args):
+        return None
+    fixed = [f"{at}={ast.dump(arg)}" for at, arg in enumerate(site.args) if isinstance(arg, ast.Constant)]
+    for keyword in site.keywords:
+        if keyword.arg is None:
+            return None
+        value = ast.dump(keyword.value) if isinstance(keyword.value, ast.Constant) else ""
+        fixed.append(f"{keyword.arg}={value}")
+    return ast.dump(site.func), len(site.args), tuple(sorted(fixed))
+
+
+def _entered(function: ast.AST, one: ast.AST, other: ast.AST) -> bool:
+    """Whether a `with` stands around just one of two places in a function."""
+    for node in ast.walk(function):
+        if isinstance(node, (ast.With, ast.AsyncWith)):
+            inside = set(ast.walk(node))
+            if (one in inside) is not (other in inside):
+                return True
+    return False
 
 
 # -- the terms of a sum

@@ -172,6 +172,8 @@ def as_module(
     m.store.set(part.address, state._replace(requires_grad=trains))
     layer = Layer("", (("parameters", part.address),))
     m.write(ref, layer)
+    if trains == YES:
+        m.shown.add(ref.address & ~1)
     if m.judge is not None:
         m.judge.flags.shows_as_module(ref, site)
     return layer

@@ -400,7 +400,11 @@ def _opaque(m: Machine, ref: Ref, content: Opaque, name: str, call: Call) -> Val
         name in ("train", "eval") and not call.keywords and len(call.args) <= (name == "train")
     ):
         steps = m.judge is not None and ref.address in m.judge.protocol.optimizers
-        if name == "zero_grad" or (steps and name.endswith("state_dict")):
+        one = m.judge is not None and not m.judge.protocol.alternatives
+        runs = one and ref.address & ~1 in m.ran  # an optimizer is not called
+        if name == "zero_grad" and one:
+            m.cleared.add(ref.address & ~1)
+        if (name == "zero_grad" and not runs) or (steps and name.endswith("state_dict")):
             return m.unknown(call.node, f"the result of `{name}`", (ref, *call.all_values()), "call")
         if _is_item_of_loader(content):
             return unknown_call(m, call, f"the result of `{name}`")
@@ -665,14 +669,23 @@ def call_object(m: Machine, ref: Ref, call: Call) -> Value:
                 if m.judge is not None:
                     m.judge.module_called(ref, call.node, value)
                 return value
-        case Opaque() if _is_submodule(m, content, call) and any(held_tensors(m, v) for v in call.args):
+        case Opaque() if _shows_as_module(m, ref) or (
+            _is_submodule(m, content, call) and any(held_tensors(m, v) for v in call.args)
+        ):
             func = call.node.func  # type: ignore[attr-defined]
             layers.as_module(m, ref, content, f"`{ast.unparse(func)}`", call.node)
             if type(m.cells.get(ref.address)) is Layer:  # one of an earlier iteration stays what it was
                 return call_object(m, ref, call)
     if m.judge is not None and type(content) is Opaque:
         m.judge.flags.shows_as_module(ref, call.node)
+        m.ran.add(ref.address & ~1)
     return unknown_call(m, call, CALLED, ref)
+
+
+def _shows_as_module(m: Machine, ref: Ref) -> bool:
+    """Whether what is called is a module: on another path it was one, or it clears gradients and makes no steps."""
+    steps = m.judge is not None and ref.address in m.judge.protocol.stepped
+    return not steps and not m.one_of_several and (ref.address in m.shown or ref.address in m.cleared)
 
 
 def _is_submodule(m: Machine, called: Opaque, call: Call) -> bool:

@@ -192,8 +192,10 @@ def _call_each(m: Machine, functions: tuple[Value, ...], call: Call, *, one_of: 
             continue
         begins = len(m.events)
         # What several unknown things give is one unknown thing: their number would double at each call.
+        m.one_of_several += one_of
         with m.numbered(call.node, first if _is_open(m, function) else number):
             values.append(call_value(m, function, call))
+        m.one_of_several -= one_of
         ends.append(m.store.take(mark))
         if not m.is_unknown(getattr(function, "receiver", function)):
             told.append((begins, len(m.events)))
