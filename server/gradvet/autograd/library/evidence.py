@@ -63,8 +63,7 @@ def _requires(m: Machine, ref: Ref, site: ast.AST, words: str, left: int, *, sum
         others = _given_alike(m, ref, content)
         _known(m, ref, content, site, words)
         for other, place in others:
-            _known(m, other, m.cells[other.address], place, ALIKE)
-            m.learnt[other.address] = ALIKE
+            _known_alike(m, other, place)
     else:
         _lead_to_terms(m, content)
         if content.requires_grad == YES:
@@ -193,6 +192,15 @@ def _name(content: Opaque, inputs: list[Tensor]) -> str:
     return UNKNOWN
 
 
+def _known_alike(m: Machine, ref: Ref, site: ast.AST) -> None:
+    """The same of what was made before, perhaps outside the loop that is under way: it is no younger for it."""
+    older = [loop for loop in m.loops if ref.address not in loop.allocs]
+    _known(m, ref, m.cells[ref.address], site, ALIKE)
+    for loop in older:
+        loop.allocs.discard(ref.address)
+    m.learnt[ref.address] = ALIKE
+
+
 def _given_alike(m: Machine, ref: Ref, content: Opaque) -> list[tuple[Ref, ast.AST]]:
     """What other calls of the same thing in the same function gave in the same place, when it was asked alike.
 
@@ -231,9 +239,8 @@ def _by_only_sources(m: Machine, ref: Ref, site: ast.AST) -> None:
         alike = {other.address for other, _ in _given_alike(m, one, m.cells[one.address])}
         twice |= dict.fromkeys(other for other in found if other.address in alike)
     for one in twice:
-        content = m.cells[one.address]
-        _known(m, one, content, content.origin.node if content.origin is not None else site, ALIKE)
-        m.learnt[one.address] = ALIKE
+        origin = m.cells[one.address].origin
+        _known_alike(m, one, origin.node if origin is not None else site)
     if not twice:
         return
     for at in reachable(m, getattr(m.cells.get(ref.address), "nodes", NOTHING)):

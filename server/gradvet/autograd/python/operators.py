@@ -464,8 +464,6 @@ def in_place(m: Machine, node: ast.AugAssign, op: ast.operator, current: Value, 
     if type(content) is Array:
         arrays.written(m, current, content, node)
         return current
-    if type(content) is Layer and type(op) is ast.Add:
-        return call_value(m, Method(current, "extend", node), Call(node, (value,)))
     own = _special(m, current, f"__i{_NAMES[type(op)]}__")
     if own is not None:
         return call_value(m, own, Call(node, (value,)))
