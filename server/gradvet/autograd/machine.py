@@ -188,15 +188,19 @@ class Moment(NamedTuple):
 class CutInfo:
     """A place where the way to some leaves was stopped."""
 
-    __slots__ = ("calls", "form", "kind", "leaves", "name", "node", "nodes", "upstream")
+    __slots__ = ("by", "calls", "form", "kind", "leaves", "name", "node", "nodes", "upstream")
 
     def __init__(self, kind: str, name: str, node: ast.AST, calls: tuple[ast.AST, ...]) -> None:
-        """`kind` says how it was stopped: detach, no_grad, data, item, argmax, rewrap; `form` what was cut."""
+        """`kind` says how it was stopped: detach, no_grad, data, item, argmax, rewrap; `form` what was cut.
+
+        Of a derivative that was cut, `by` is what it was taken by.
+        """
         self.kind = kind
         self.name = name
         self.node = node
         self.calls = calls
         self.form = ""
+        self.by: set[int] = set()
         self.leaves: set[int] = set()
         self.nodes: set[int] = set()
         self.upstream: set[int] = set()

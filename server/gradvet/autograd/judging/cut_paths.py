@@ -89,6 +89,8 @@ def _lost_leaves(m: Machine, judge: Judge, parents: Parents, before: set[int]) -
         all_cut = bool(owns) and owns <= missed
         told: set[int] = set()
         losses = {loss: None for leaf in missed for loss in judge.losses_of[leaf]}
+        if empty:
+            losses = {loss: None for loss in losses if judge.protocol.is_backward(loss)}
         pairs = [(number, loss) for loss in losses for number in judge.cuts_of.get(loss, ())]
         for number, loss in sorted(pairs, key=lambda pair: m.rank_of_cut(pair[0])):
             info = m.cuts[number]

@@ -335,6 +335,7 @@ class Judge:
         unrecorded.edited(self.machine, site, state, target_of(site))
         self.flow.edited(site, state, operands, whole=words in ("copy_()", "[...] ="))
         self.protocol.edited(site, state, words)
+        self.given.edited(state)
 
     def called_under(self, place: ast.AST | None, ref: Ref, site: ast.AST) -> None:
         """A module was called where this `with` or decorator has turned grad mode off."""

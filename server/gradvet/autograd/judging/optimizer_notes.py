@@ -30,6 +30,8 @@ class OptimizerNotes:
 
     machine: Machine
     taken: dict[ast.AST, Taken] = field(default_factory=dict)
+    moved: set[int] = field(default_factory=set)
+    """What is changed by hand once its module is made."""
 
     def made(self, content: Optimizer, site: ast.AST) -> None:
         """An optimizer is made: note the modules that it takes whole."""
@@ -49,6 +51,11 @@ class OptimizerNotes:
             if training and training <= content.owns:
                 found[Ref(address)] = leaves
         self.taken[site] = Taken(site, m.where(), found)
+
+    def edited(self, state: Tensor) -> None:
+        """A tensor was changed in place; in a constructor it is only filled."""
+        if not any(getattr(frame.node, "name", "") == "__init__" for frame in self.machine.frames):
+            self.moved |= {at & ~1 for at in state.storage}
 
     def _flag(self, leaf: int) -> int:
         state = self.machine.cells.get(leaf)
@@ -159,13 +166,21 @@ class OptimizerNotes:
                     return
 
     def _is_to_learn(self, leaf: int) -> bool:
-        """Whether a parameter begins with something that was drawn or filled, and is not written out: a mean, a kernel."""
+        """Whether a parameter begins with something that was drawn or filled, and nothing else moves it.
+
+        What is written out is a mean or a kernel; what is changed by hand is an average.
+        """
         cells = self.machine.cells
         state = cells.get(leaf)
         sources = [cells.get(at) for at in state.storage] if type(state) is Tensor else []
-        return bool(sources) and not any(
-            type(source) is Tensor and source.origin is not None and source.origin.text in _WRITTEN_OUT
-            for source in sources
+        moved = type(state) is Tensor and any(at & ~1 in self.moved for at in state.storage)
+        return (
+            bool(sources)
+            and not moved
+            and not any(
+                type(source) is Tensor and source.origin is not None and source.origin.text in _WRITTEN_OUT
+                for source in sources
+            )
         )
 
     def _trains(self, leaf: int) -> bool:

@@ -37,7 +37,18 @@ from gradvet.autograd.memory.gradients import (
     join_gradients,
     unseen,
 )
-from gradvet.autograd.memory.values import NONE, Const, Opaque, Optimizer, Ref, Tuple, Value, atoms
+from gradvet.autograd.memory.values import (
+    NONE,
+    Const,
+    Instance,
+    Layer,
+    Opaque,
+    Optimizer,
+    Ref,
+    Tuple,
+    Value,
+    atoms,
+)
 from gradvet.autograd.python.calls import Call
 from gradvet.syntax.tree import walk
 
@@ -142,6 +153,8 @@ class Protocol:
     used: set[int] = field(default_factory=set)
     by_hand: set[int] = field(default_factory=set)
     """Leaves, and optimizers of leaves, of which the program makes the gradients itself."""
+    handed: set[int] = field(default_factory=set)
+    """Leaves of modules that were given to something that is not known: it may fill their gradients."""
     forgotten: bool = False
     clearing: set[str] = field(default_factory=set)
     places: dict[tuple[int, str], dict[str, ast.AST]] = field(default_factory=dict)
@@ -149,7 +162,12 @@ class Protocol:
     def steps_with_nothing(self, optimizer: Ref) -> bool:
         """Whether an optimizer makes steps, and never finds a gradient."""
         met = [g for step in self.steps if step.optimizer == optimizer.address for g in step.gradients]
-        return bool(met) and all(g.phases == CLEAR for g in met)
+        mine = self.optimizers.get(optimizer.address, NOTHING)
+        return bool(met) and all(g.phases == CLEAR for g in met) and self.handed.isdisjoint(mine)
+
+    def is_backward(self, site: ast.AST) -> bool:
+        """Whether a backward was run there, and not only gradients computed."""
+        return any(self.sites[number].node is site for number in self.leaves_of)
 
     # -- told by the machine
 
@@ -417,6 +435,8 @@ class Protocol:
                     m.store.set((ANY, SCALED), NO | YES)
                     if clears:
                         self._forget(owns | {ref.address}, node)
+                elif type(content) in (Instance, Layer):
+                    self.handed |= {leaf.address for _, leaf in members(m, ref).parameters}
                 elif starts and self._may_start_from(node, func, content):
                     self._unseen_backward()
 

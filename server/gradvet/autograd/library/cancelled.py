@@ -26,7 +26,12 @@ def _in_both(m: Machine, difference: Operand, taken: Tensor) -> frozenset[int]:
         right.nodes == taken.nodes and right.leaves == taken.leaves and len(taken.nodes or taken.leaves) == 1
     )
     apart = not left.asks or _is_flat(m, left.nodes) or (left.sure and bool(left.leaves))
-    return taken.leaves if same and apart and taken.leaves.isdisjoint(left.leaves) else NOTHING
+    # What was chosen or rounded from the very thing stands in for it; a return that a value is taken from does not.
+    stands_in = any(
+        m.cuts[cut].kind in ("nondiff", "zero") and not taken.leaves.isdisjoint(m.cuts[cut].leaves)
+        for cut in left.cuts
+    )
+    return taken.leaves if same and apart and stands_in and taken.leaves.isdisjoint(left.leaves) else NOTHING
 
 
 def _is_flat(m: Machine, nodes: frozenset[int]) -> bool:

@@ -16,6 +16,8 @@ _RESIDUAL = frozenset({
 
 DERIVATIVE = "derivative"
 """The form of a cut that made a plain number of the derivative by what a network was given."""
+STEP = "step"
+"""The same, where what it was taken by is moved along it: the network is then run there."""
 IN_RESIDUAL = "residual"
 """The same, where it was added to what has a graph and not only weighted after that."""
 
@@ -38,6 +40,7 @@ def dead_terms(m: Machine, words: str, inputs: Inputs) -> frozenset[int]:
         return _derivatives(m, inputs) if words.removesuffix("()") in _RESIDUAL else NOTHING
     dead = NOTHING
     if words in _ADDING:
+        _note_steps(m, inputs)
         for operand in inputs.operands:
             state = operand.state
             if state.requires_grad == YES:
@@ -56,6 +59,19 @@ def dead_terms(m: Machine, words: str, inputs: Inputs) -> frozenset[int]:
     elif len(asking) == 1:
         dead = frozenset(c for c in asking[0].state.dead if m.cuts[c].form in (DERIVATIVE, IN_RESIDUAL))
     return dead
+
+
+def _note_steps(m: Machine, inputs: Inputs) -> None:
+    """Which derivatives are added to the very thing that they were taken by: `z - rate * slope`."""
+    for operand in inputs.operands:
+        for cut in operand.state.cuts if operand.state.requires_grad == NO else ():
+            info = m.cuts[cut]
+            if info.form == DERIVATIVE and any(
+                not info.by.isdisjoint(other.state.nodes | other.state.storage)
+                for other in inputs.operands
+                if other is not operand
+            ):
+                info.form = STEP
 
 
 def _derivatives(m: Machine, inputs: Inputs) -> frozenset[int]:

@@ -255,6 +255,7 @@ def _cut_derivative(
     by = m.tensor(target)
     if by is not None and by.parameter == NO:
         m.cuts[number].form = m.cuts[number].form or DERIVATIVE
+        m.cuts[number].by |= by.nodes | by.storage
     return number
 
 
