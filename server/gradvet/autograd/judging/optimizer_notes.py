@@ -66,8 +66,9 @@ class OptimizerNotes:
     ) -> None:
         """Emit the optimizers that miss parameters which a backward reached; forced leaves are no such parameters."""
         m = self.machine
-        contents = [m.cells.get(ref.address) for ref, _, _ in optimizers]
-        owners = [content for content in contents if type(content) is Optimizer]
+        # One that is made in a loop is an older one at the end; what it was given when it was made is known.
+        contents = [(m.cells.get(ref.address), made) for ref, made, _ in optimizers]
+        owners = [now if type(now) is Optimizer else made for now, made in contents]
         if any(not content.all_known for content in owners):
             return
         owned = {leaf & ~1 for content in owners for leaf in content.owns}
@@ -93,7 +94,8 @@ class OptimizerNotes:
                 names = tuple(sorted(missed.values()))
                 m.emit(OptimizerMisses(taken.site, taken.calls, names, place, late))
         if not any(type(event) is OptimizerMisses for event in m.events):
-            self._mistaken(optimizers, reached, owned, forced)
+            still = {leaf & ~1 for now, _ in contents if type(now) is Optimizer for leaf in now.owns}
+            self._mistaken(optimizers, reached, still, forced)
         if not any(type(event) is OptimizerMisses for event in m.events):
             self._left_out(optimizers, owned)
 
