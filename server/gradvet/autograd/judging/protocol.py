@@ -153,7 +153,7 @@ class Protocol:
     used: set[int] = field(default_factory=set)
     by_hand: set[int] = field(default_factory=set)
     """Leaves, and optimizers of leaves, of which the program makes the gradients itself."""
-    handed: set[int] = field(default_factory=set)
+    out_of_sight: set[int] = field(default_factory=set)
     """Leaves of modules that were given to something that is not known: it may fill their gradients."""
     forgotten: bool = False
     clearing: set[str] = field(default_factory=set)
@@ -163,7 +163,7 @@ class Protocol:
         """Whether an optimizer makes steps, and never finds a gradient."""
         met = [g for step in self.steps if step.optimizer == optimizer.address for g in step.gradients]
         mine = self.optimizers.get(optimizer.address, NOTHING)
-        return bool(met) and all(g.phases == CLEAR for g in met) and self.handed.isdisjoint(mine)
+        return bool(met) and all(g.phases == CLEAR for g in met) and self.out_of_sight.isdisjoint(mine)
 
     def is_backward(self, site: ast.AST) -> bool:
         """Whether a backward was run there, and not only gradients computed."""
@@ -436,7 +436,7 @@ class Protocol:
                     if clears:
                         self._forget(owns | {ref.address}, node)
                 elif type(content) in (Instance, Layer):
-                    self.handed |= {leaf.address for _, leaf in members(m, ref).parameters}
+                    self.out_of_sight |= {leaf.address for _, leaf in members(m, ref).parameters}
                 elif starts and self._may_start_from(node, func, content):
                     self._unseen_backward()
 
