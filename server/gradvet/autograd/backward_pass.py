@@ -103,8 +103,10 @@ def _is_one_of_many(m: Machine, root: Tensor) -> bool:
 
 def _not_of_many(m: Machine, nodes: Iterable[int]) -> set[int]:
     """Of some nodes, those that are not of many made before the loop: its next iteration comes by others of them."""
-    born = m.loops[-1].allocs if m.loops else None
-    return {at for at in nodes if born is None or not at & 1 or at & ~1 in born}
+    if not m.loops:
+        return set(nodes)
+    loop = m.loops[-1]
+    return {at for at in nodes if not at & 1 or at & ~1 in loop.allocs or at & ~1 in loop.born}
 
 
 def backward(

@@ -71,6 +71,7 @@ class Loop:
     __slots__ = (
         "allocs",
         "base",
+        "born",
         "breaks",
         "context",
         "continues",
@@ -87,6 +88,8 @@ class Loop:
         self.base = base
         self.number = 0
         self.allocs: set[int] = set()
+        self.born: set[int] = set()
+        """What its passes so far have made, by even addresses; `allocs` is what this one has."""
         self.breaks: list[Delta] = []
         self.continues: list[Delta] = []
         self.stores: list[Any] = []
@@ -833,6 +836,7 @@ class Machine:
             aged = self.aged(self.store.delta(loop.base), born)
             for key, value in aged.items():
                 self.store.set(key, value)
+        loop.born |= born
         loop.allocs = set()
 
     def aged(self, delta: Delta, born: set[int]) -> Delta:

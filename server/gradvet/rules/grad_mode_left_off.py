@@ -30,7 +30,7 @@ def check(event: ModeLeftOff) -> Iterator[Finding]:
             *called_from(event.calls),
         ),
         ()
-        if event.other
+        if event.other or isinstance(event.function, ast.ClassDef)  # the block is the caller's
         else (
             Fix(
                 "Turn grad off in a block",

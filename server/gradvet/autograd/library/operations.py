@@ -37,6 +37,7 @@ from gradvet.autograd.memory.domain import (
     UNRECORDED,
     YES,
     Tensor,
+    join_tensors,
 )
 from gradvet.autograd.memory.values import (
     Const,
@@ -258,9 +259,12 @@ def _output(
     strange = m.mode & ~INFERENCE and any(o.state.inference & YES for o in inputs.operands)
     if (out.inner != "never" or strange) and state.view == NO and state.inference != YES:
         state = state._replace(view=MAYBE)  # which path inside was taken depends on more than was measured
+    same = out.same == "maybe" and shared and shared[0].state.dtype & dtype
+    if same and m.transformed:  # which wraps what an op gives
+        state = join_tensors(state, shared[0].state._replace(view=shared[0].state.view | NO))
     m.place(address, state)
     ref = Ref(address)
-    if out.same == "maybe" and shared and shared[0].state.dtype & dtype and not m.transformed:
+    if same and not m.transformed:
         return join(shared[0].value, ref)
     return ref
 
