@@ -373,7 +373,7 @@ def test_a_failure_of_our_own_is_exit_status_2(
     monkeypatch.setattr(
         gradvet.analysis,
         "run",
-        lambda module, read: fail() if "print(torch" in module.healed else run(module, read=read),
+        lambda module, **options: fail() if "print(torch" in module.healed else run(module, **options),
     )
     status, out, errors = shell.run("check", ".", *["--verbose"][: int(verbose)])
     assert 2 == status
