@@ -6,6 +6,7 @@ of the two has freed.
 """
 
 import ast
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -115,6 +116,6 @@ def _address(value: Value) -> int:
     return value.address & ~1 if type(value) is Ref else -1
 
 
-def _made(inputs: object) -> set[int]:
+def _made(inputs: Iterable[Iterable[Value]]) -> set[int]:
     """What of some calls' inputs lies somewhere."""
-    return {_address(value) for given in inputs for value in given} - {-1}  # type: ignore[attr-defined]
+    return {_address(value) for given in inputs for value in given} - {-1}
