@@ -60,3 +60,9 @@ many = Many([leaf, leaf])
 more = copy.copy(many)
 more.append(made)
 more[2], many[0]
+
+plain = torch.ones(3, 3)
+rows = copy.deepcopy([plain, plain[0], plain.expand(2, 3, 3)])
+rows[0], rows[1], rows[2]
+row = copy.deepcopy(plain.t()[1])
+row.mul_(2)

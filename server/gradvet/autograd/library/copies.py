@@ -8,7 +8,7 @@ from gradvet.autograd.library.externals import handles
 from gradvet.autograd.library.inputs import made_in
 from gradvet.autograd.library.layers import NORMED, PARAMETRIZED
 from gradvet.autograd.machine import Machine
-from gradvet.autograd.memory.domain import NOTHING, YES, Alias, Tensor
+from gradvet.autograd.memory.domain import NO, NOTHING, YES, Alias, Tensor
 from gradvet.autograd.memory.values import (
     NONE,
     Bound,
@@ -129,6 +129,8 @@ def copied(m: Machine, value: Value, site: ast.AST, done: dict[int, Ref]) -> Val
                 leaves=own if content.requires_grad & YES else NOTHING,
                 nodes=NOTHING,
                 alias=None,
+                view=NO,
+                base=NOTHING,
                 inference=made_in(m),
             )
         case Sequence():
