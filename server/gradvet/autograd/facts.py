@@ -103,6 +103,9 @@ class Facts:
     stand_ins: Mapping[ast.AST, ast.AST] = field(default_factory=dict)
 
 
+_STORAGE_BITS = 32  # more than a run has addresses
+
+
 class _Together(Mapping[ast.AST, ExpressionState]):
     """The states of several parts, of which none shares storage with another."""
 
@@ -125,9 +128,6 @@ class _Together(Mapping[ast.AST, ExpressionState]):
         """The way of a gradient from an expression, in the part that it is in."""
         number = self._part_of.get(node)
         return None if number is None else self._parts[number].way(node)
-
-
-_STORAGE_BITS = 32
 
 
 def together(parts: Sequence[Facts]) -> Facts:

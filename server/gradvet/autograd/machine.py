@@ -731,7 +731,13 @@ class Machine:
     def at_most(self, steps: int) -> Iterator[Callable[[], bool]]:
         """Do some work in no more than so many steps, or leave all as it was; tells whether it was done."""
         mark, last, limits = self.store.mark(), self.last_step, dict(self.limits)
-        stacks = (self.frames, self.loops, self.calls, self.mode_nodes, self.entered)
+        stacks: tuple[list[Any], ...] = (
+            self.frames,
+            self.loops,
+            self.calls,
+            self.mode_nodes,
+            self.entered,
+        )
         before = [list(stack) for stack in stacks]
         flags = self.alone, self.raised, self.cut_short, self.unrolled, self.of_many, self.batched
         done = True
@@ -744,7 +750,7 @@ class Machine:
             done = False
             self.store.undo(mark)
             for stack, there in zip(stacks, before, strict=True):
-                stack[:] = there  # type: ignore[index]
+                stack[:] = there
             self.alone, self.raised, self.cut_short, self.unrolled, self.of_many, self.batched = flags
             self.limits = limits
         finally:

@@ -206,10 +206,7 @@ class Chains:
         if isinstance(site, ast.AugAssign) and _is_of_self(site.target):
             names = {n.id for n in ast.walk(site.value) if isinstance(n, ast.Name)}
         elif isinstance(site, (ast.BinOp, ast.Call, ast.Subscript)) and calls:
-            statement = next(
-                (s for s in ast.walk(self.machine.tree) if isinstance(s, ast.Assign) and s.value is site),
-                None,
-            )
+            statement = self._assigned(site)
             if statement is not None and _is_of_self(statement.targets[0]):
                 names = {n.id for n in ast.walk(site) if isinstance(n, ast.Name)}
         for loop in ast.walk(self.machine.tree) if names else ():
@@ -222,10 +219,13 @@ class Chains:
 
     def _holder(self, site: ast.AST) -> str:
         """What holds what is made here: what it is assigned to, or what it is added to."""
-        for statement in ast.walk(self.machine.tree) if isinstance(site, ast.expr) else ():
-            if isinstance(statement, ast.Assign) and statement.value is site:
-                return holder_words(statement)[0]
-        return holder_words(site)[0]
+        statement = self._assigned(site) if isinstance(site, ast.expr) else None
+        return holder_words(site if statement is None else statement)[0]
+
+    def _assigned(self, value: ast.expr) -> ast.Assign | None:
+        """The assignment that gives a name, or an attribute, to just this value."""
+        statements = (node for node in ast.walk(self.machine.tree) if isinstance(node, ast.Assign))
+        return next((statement for statement in statements if statement.value is value), None)
 
     def _chained_argument(
         self, call: ast.AST, fresh: dict[int, Node], start: int, names: set[str]

@@ -253,17 +253,17 @@ class Retention:
 
 def _parts(content: object) -> tuple[Value, ...]:
     """What a cell refers to: a value, or the elements of a container."""
-    kind = type(content)
-    if kind is Tuple:
-        return tuple(inner for item in content.items for inner in _parts(item))  # type: ignore[attr-defined]
-    if kind is Method or kind is Bound:
-        return _parts(content.receiver)  # type: ignore[attr-defined]
-    if kind is Sequence:
-        every = (*(content.items or ()), content.rest)  # type: ignore[attr-defined]
-    elif kind is Dict:
-        every = (*(value for _, value in content.items), content.rest)  # type: ignore[attr-defined]
-    else:
-        return (content,)
+    match content:
+        case Method(receiver=receiver) | Bound(receiver=receiver):
+            return _parts(receiver)
+        case Tuple(items=items):
+            every: tuple[Value | None, ...] = items
+        case Sequence(items=known, rest=rest):
+            every = (*(known or ()), rest)
+        case Dict(items=pairs, rest=rest):
+            every = (*(value for _, value in pairs), rest)
+        case _:
+            return (content,)
     return tuple(inner for part in every if part is not None for inner in _parts(part))
 
 

@@ -62,6 +62,11 @@ def _once_differentiable(m: Machine, name: str, call: Call) -> Value:
     return unknown_call(m, call, "a backward")
 
 
+def _once(m: Machine, backward: Value | None) -> ast.AST | None:
+    """The definition of a backward that is marked so; None of any other."""
+    return backward.node if type(backward) is Function and backward.node in m.once_differentiable else None
+
+
 def apply(m: Machine, function: Class, call: Call) -> Value:
     """`Fn.apply(...)`: the result requires grad when an input does, whatever `forward` did."""
     site = call.node
@@ -92,7 +97,7 @@ def apply(m: Machine, function: Class, call: Call) -> Value:
     backward = find_in_class(m, function.address, "backward")
     keeps = _reads_saved(backward.node.body) if type(backward) is Function else MAYBE
     marked = {word: m.cells.get((ctx.address, word)) for word in (DIRTY, NON_DIFFERENTIABLE)}
-    once = backward.node if type(backward) is Function and backward.node in m.once_differentiable else None
+    once = _once(m, backward)
     higher = MAYBE if once is None else NO
     made = _outputs(m, site, info.name, result, inputs, kept, keeps, marked, higher=higher)
     if once is not None and m.judge is not None:
@@ -261,8 +266,7 @@ def _visit_backward(
         )
         maybe = (ctx.address, UNMATERIALIZED) in m.cells
         gradients.append(join(Ref(address), NONE) if maybe else Ref(address))
-    once = type(backward) is Function and backward.node in m.once_differentiable
-    recording = NO_GRAD | (GRAD if m.creates_graphs and not once else 0)
+    recording = NO_GRAD | (GRAD if m.creates_graphs and _once(m, backward) is None else 0)
     inferring = before & INFERENCE if passing else 0
     m.store.set(MODE, INFERENCE if passing and before == INFERENCE else recording | inferring)
     several = type(m.cells.get(getattr(made, "address", -1))) is Sequence

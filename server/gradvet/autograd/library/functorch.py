@@ -231,12 +231,12 @@ def _run(m: Machine, function: Value, call: Call) -> Value:
 
 def _leave_outside(m: Machine, mark: int, there: set[int], but: set[int]) -> None:
     """What the function of a transform has left in what was `there` is not known any more; what it kept is nobody's."""
-    holders = there | {frame.scope for frame in m.frames}
+    holders, known = there | {frame.scope for frame in m.frames}, there | but
     for key, left in m.store.delta(mark).items():
         if (key[0] if type(key) is tuple else key) not in holders:
             continue
         for ref, state in held_tensors(m, Ref(key) if type(key) is int else left):
-            if ref.address not in there | but:
+            if ref.address not in known:
                 m.store.set(ref.address, Opaque(_ESCAPED, (), state.origin))
 
 
