@@ -314,6 +314,42 @@ def fit(model, loader, opt, criterion):
     model.load_state_dict(kept)
 """
     ),
+    "a module that says what its call gives: of its distribution two losses are made": (
+        """
+class Policy(nn.Module):
+    def __init__(self, encoder):
+        super().__init__()
+        self.encoder, self.head = encoder, nn.Linear(3, 2)
+
+    def forward(self, x):
+        return torch.distributions.Categorical(logits=self.head(self.encoder(x)))
+
+    def __call__(self, x) -> torch.distributions.Categorical:
+        return super().__call__(x)
+
+def update(policy: Policy, temperature: nn.Parameter, x):
+    chances = policy(x)
+    (temperature * F.log_softmax(chances.logits, dim=1).mean()).backward()
+    (-chances.logits).mean().backward()  # backward-twice
+"""
+    ),
+    "zeros that are moved and then filled by a layer": (
+        """
+class Sum(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(3, 3)
+
+    def forward(self, x):
+        total = torch.zeros(x.shape).to(x.device)
+        for _ in range(2):
+            total += self.layer(x)
+        return total
+
+def predict(model: Sum, x):
+    return model(x).numpy()  # numpy-on-grad
+"""
+    ),
 }
 
 HABITS = {

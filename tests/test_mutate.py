@@ -110,6 +110,13 @@ def test_a_fault_may_be_told_where_what_it_spoils_is_used() -> None:
     assert "return total, seen" not in right
 
 
+def test_a_fault_of_a_training_step_may_be_told_in_a_function_that_makes_a_part_of_it() -> None:
+    text = "def back(loss):\n    loss.backward()\n\ndef fit(x, optimizer):\n    optimizer.zero_grad()\n    back(x)\n    optimizer.step()\n"
+    module = parse(Source("train.py", text))
+    (site,) = OPERATORS["zero-grad-dropped"](module)
+    assert site.right == {2, 5, 7}
+
+
 def test_what_would_move_the_rows_is_no_mutant() -> None:
     text = TRAIN.replace("loss.detach()", "loss\n            .detach()")
     module = parse(Source("train.py", text))

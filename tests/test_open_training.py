@@ -150,6 +150,87 @@ def predict(network, loader):
     return found
 """
     ),
+    "a loss that may be any of many, of criteria and settings, and is added up": (
+        """
+class Net(nn.Module):
+    def __init__(self, base):
+        super().__init__()
+        self.base, self.head = base, nn.Linear(3, 2)
+
+    def forward(self, x):
+        outputs = self.base(x)
+        return (self.head(outputs[1]),) + outputs[2:]
+
+class Trainer:
+    def __init__(self, base, kind, args):
+        self.model, self.args = Net(base), args
+        if kind == "many":
+            self.criterion = nn.BCEWithLogitsLoss()
+        elif kind == "number":
+            self.criterion = nn.MSELoss()
+        else:
+            self.criterion = nn.CrossEntropyLoss()
+
+    def train(self, optimizer, loader):
+        total = 0.0
+        for x, y in loader:
+            if self.args.half:
+                loss = self.model(x)[0]
+            else:
+                loss = self.criterion(self.model(x)[0], y)
+            if self.args.devices > 1:
+                loss = loss.mean()
+            if self.args.every > 1:
+                loss = loss / self.args.every
+            loss.backward()
+            total += loss  # graph-retained
+            optimizer.step()
+            self.model.zero_grad()
+        return total
+"""
+    ),
+    "what lies first in what a wrapped model gives is the loss": (
+        """
+class Trainer:
+    def __init__(self, network, parallel):
+        self.network = network
+        self.wrapped = nn.parallel.DistributedDataParallel(network) if parallel else None
+
+    def train(self, loader, optimizer, scaler, parallel):
+        total = 0.0
+        for batch in loader:
+            optimizer.zero_grad()
+            if parallel:
+                loss, _ = self.wrapped(batch)
+            else:
+                loss, _ = self.network.forward_loss(batch)
+            total += loss  # graph-retained
+            self._backward(scaler.scale(loss))
+            scaler.step(optimizer)
+            scaler.update()
+        return total
+
+    def _backward(self, loss):
+        loss.backward()
+"""
+    ),
+    "what clears only where a pass is given up": (
+        """
+def train(model, loader, optimizer, criterion, every):
+    for epoch in range(3):
+        last = -1
+        for i, (x, y) in enumerate(loader):
+            try:
+                loss = criterion(model(x), y)
+                loss.backward()  # zero-grad-missing
+            except RuntimeError:
+                optimizer.zero_grad()
+                break
+            if i - last >= every:
+                optimizer.step()
+                last = i
+"""
+    ),
 }
 
 TOLD |= {

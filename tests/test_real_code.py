@@ -1037,6 +1037,60 @@ def distil(loader, modules, criteria, optimizer, opt):
         loss.backward()
         optimizer.step()
 """,
+    "what clears stands where every other pass goes on early, or clears after each step": """
+def by_two(model, loader, optimizer, criterion):
+    for i, (x, y) in enumerate(loader):
+        if i % 2 == 0:
+            optimizer.zero_grad()
+            criterion(model(x), y).backward()
+            continue
+        criterion(model(x), y).backward()
+        optimizer.step()
+
+def after_each(model, loader, optimizer, criterion):
+    for i, (x, y) in enumerate(loader):
+        criterion(model(x), y).backward()
+        if i % 4 == 3:
+            optimizer.step()
+            optimizer.zero_grad()
+            continue
+        print(i)
+""",
+    "what was made for one method is another tensor only where something asks for its gradient": """
+class Sum(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(3, 3)
+
+    def forward(self, x):
+        mask = torch.ones(x.shape[0], 1).to(x.device)
+        kept = mask.to(x.dtype)
+        total = torch.zeros(x.shape).to(x.device)
+        total += self.layer(x)
+        return total, mask.numpy(), kept.numpy()
+
+total, mask, kept = Sum()(torch.rand(2, 3))
+""",
+    "a module that says only what its call gives is called all the same": """
+class Policy(nn.Module):
+    def __init__(self, encoder):
+        super().__init__()
+        self.encoder, self.head = encoder, nn.Linear(3, 2)
+
+    def forward(self, x):
+        return torch.distributions.Categorical(logits=self.head(self.encoder(x)))
+
+    def __call__(self, x) -> torch.distributions.Categorical:
+        return super().__call__(x)
+
+def update(policy: Policy, optimizer, x):
+    chances = policy(x)
+    loss = -(chances.logits * chances.probs).sum()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    return chances.sample().numpy()
+""",
 }
 
 

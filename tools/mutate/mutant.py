@@ -9,6 +9,8 @@ from functools import lru_cache
 from gradvet.syntax.parse import Module
 from gradvet.text import Edit, apply
 
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
@@ -196,14 +198,17 @@ def _returns(home: ast.AST, node: ast.AST) -> bool:
 
 
 def steps_of(module: Module, node: ast.AST) -> frozenset[int]:
-    """The rows of a function's training steps, and of the loops around them.
+    """The rows of a function's training steps, and of the loops around them; also those of functions it calls by name.
 
     Unscaling and clipping are parts of a step: where backward and step have changed places, they stand on the wrong side.
     """
     home = function_of(module, node)
+    called = {name for said in _said(module) if home in said.homes for name in said.calls & said.names}
     found = set(rows(node))
     for said in _said(module):
-        if home in said.homes and any(
+        own = home in said.homes
+        helps = isinstance(said.homes[0], _FUNCTIONS) and said.homes[0].name in called
+        if (own or helps) and any(
             name in ("step", "zero_grad", "unscale_") or "backward" in name or name.startswith("clip_grad")
             for name in said.attributes | said.calls
         ):

@@ -516,6 +516,10 @@ class Machine:
         site = self._site_of.get(address & ~1)
         return site if site is None or self.imports is None or self.imports.holds(site) else None
 
+    def is_made_at(self, address: int, node: ast.AST) -> bool:
+        """Whether it was this node that made what lies at an address."""
+        return self._site_of.get(address & ~1) is node
+
     def new(self, site: ast.AST, content: Any, tag: str = "") -> Ref:
         """Put a new object on the heap."""
         address = self.address(site, tag)

@@ -31,6 +31,8 @@ from gradvet.autograd.memory.gradients import (
 from gradvet.autograd.memory.values import Optimizer
 from gradvet.syntax.tree import walk
 
+_EXITS = (ast.Break, ast.Continue, ast.Return, ast.Raise)
+
 
 class _Choice(NamedTuple):
     """An `if` in a loop: what is in its branches, and whether it counts the passes of that loop."""
@@ -203,11 +205,22 @@ class StepVerdicts:
         if not loops and (self._cleared(step) or any(g.phases & UNSEEN for g in gradients)):
             return False  # what comes between two calls is not known
         around = loops or around
+        backwards = frozenset(number for g in gradients for number in g.backwards)
         return not any(
             not around.isdisjoint(self.protocol.sites[clear.number].loops)
             and self.protocol.reaches(clear, step)
+            and not any(self._gives_up(loop.node, clear.number, step.number, backwards) for loop in loops)
             for clear in self.protocol.clears
         )
+
+    def _gives_up(self, loop: ast.AST | None, clear: int, step: int, backwards: Iterable[int]) -> bool:
+        """Whether what clears is part of giving up a pass of a loop, so that a pass that makes a step comes by none."""
+        clears, trains = self._way(clear), self._way(step).union(*map(self._way, backwards))
+        for block in _given_up(loop) if loop is not None else ():
+            inside = {node for statement in block for node in walk(statement)}
+            if not clears.isdisjoint(inside) and trains.isdisjoint(inside):
+                return True
+        return False
 
     def _never_cleared_on_one_way(self, step: Step, gradients: list[Gradient]) -> list[Gradient]:
         """Where a setting decides between two ways with a backward on each, and all that clears stands on one of them.
@@ -480,6 +493,15 @@ def _is_every_few(choices: list[_Choice], step: Site, others: Iterable[Site]) ->
 def _leaves_early(loop: ast.AST) -> bool:
     """Whether a loop may be left before its end."""
     return any(isinstance(node, (ast.Break, ast.Return)) for node in walk(loop))
+
+
+def _given_up(loop: ast.AST) -> Iterator[list[ast.stmt]]:
+    """The blocks in a loop at the end of which its pass, or the loop, is over."""
+    for node in walk(loop):
+        for name in ("body", "orelse", "finalbody"):
+            block = getattr(node, name, None)
+            if isinstance(block, list) and block and isinstance(block[-1], _EXITS):
+                yield block
 
 
 def _settings(loop: ast.AST) -> Iterator[ast.If]:

@@ -37,25 +37,29 @@ _SYMBOLS: dict[type, str] = {ast.Add: "+", ast.Sub: "-"}
 def learn(m: Machine, value: Value, site: ast.AST) -> None:
     """A backward starts from this value, unless it is an object that has a backward of its own."""
     if type(value) is Ref and value.address & ~1 not in m.objects:
-        _requires(m, value, site, ROOT, MOST_TERMS)
+        _requires(m, value, site, ROOT, {})
         _by_only_sources(m, value, site)
 
 
-def _requires(m: Machine, ref: Ref, site: ast.AST, words: str, left: int, *, summed: bool = True) -> int:
-    """Take it that something requires grad, and the terms that it is the sum of; gives how many may follow.
+def _requires(
+    m: Machine, ref: Ref, site: ast.AST, words: str, seen: dict[int, bool], *, summed: bool = True
+) -> None:
+    """Take it that something requires grad, and the terms that it is the sum of, but for those that were `seen`.
 
     Below what is not `summed`, as in the mean of a difference, one of the parts need not require grad.
     """
     content: Any = m.cells.get(ref.address)
-    if left <= 0 or ref.address & 1 or not _may_require(content):
-        return left  # what stands for several is not known by what happens to one of them
+    if ref.address & 1 or not _may_require(content):
+        return  # what stands for several is not known by what happens to one of them
+    if (ref.address in seen and seen[ref.address] >= summed) or len(seen) >= MOST_TERMS:
+        return
     if words == TERM and type(content) is Tensor and _is_weighted_constant(m, ref, content):
-        return left
-    left -= 1
+        return
+    seen[ref.address] = summed
     terms, linear = _terms(m, ref, content)
     for term in terms if summed or len(terms) == 1 else ():
         for one in _refs(term):
-            left = _requires(m, one, site, TERM, left, summed=summed and linear)
+            _requires(m, one, site, TERM, seen, summed=summed and linear)
     if not terms:
         _by_only_sources(m, ref, site)
         content = m.cells.get(ref.address)
@@ -67,10 +71,9 @@ def _requires(m: Machine, ref: Ref, site: ast.AST, words: str, left: int, *, sum
     else:
         _lead_to_terms(m, content)
         if content.requires_grad == YES:
-            return left
+            return
         m.write(ref, _asking(content, words))
     m.learnt[ref.address] = words
-    return left
 
 
 def _may_require(content: Any) -> bool:
@@ -495,10 +498,14 @@ def remember(m: Machine) -> None:
 def expected(m: Machine, ref: Ref, site: ast.AST) -> None:
     """Something unknown is made where an earlier pass has found what requires grad."""
     content = m.cells.get(ref.address)
-    if m.mode == GRAD and type(content) is Opaque:
+    if m.mode != GRAD:
+        return
+    if type(content) is Opaque:
         words = m.expected.get(ref.address) or m.alike.get(_operation(content) or _NO_OPERATION)
         if words is not None:
             _known(m, ref, content, site, words)
+    elif type(content) is Tensor and content.requires_grad == MAYBE and ref.address in m.expected:
+        m.write(ref, _asking(content, m.expected[ref.address]))
 
 
 def _operation(content: Opaque) -> tuple[type, tuple[Value, ...]] | None:

@@ -209,6 +209,8 @@ def _super_method(m: Machine, receiver: Super, name: str, call: Call) -> Value:
         if m.classes[content.owner].is_module:
             if name == "forward":
                 return module_calls.base_forward(m, target, call)
+            if name == "__call__":
+                return _call_module(m, target, content, call)
             if name == "reset_parameters":
                 return NONE
             return module_methods.call_module_method(m, Method(target, name, call.node), call)
@@ -662,13 +664,7 @@ def call_object(m: Machine, ref: Ref, call: Call) -> Value:
             if special is not None:
                 return call_value(m, Bound(special, ref), call)
             if m.classes[owner].is_module:
-                value = hooks.around(
-                    m, ref, call, lambda given: module_calls.call_module(m, ref, content, given)
-                )
-                module_calls.ran(m, ref, value)
-                if m.judge is not None:
-                    m.judge.module_called(ref, call.node, value)
-                return value
+                return _call_module(m, ref, content, call)
         case Opaque() if _shows_as_module(m, ref) or (
             _is_submodule(m, content, call) and any(held_tensors(m, v) for v in call.args)
         ):
@@ -680,6 +676,15 @@ def call_object(m: Machine, ref: Ref, call: Call) -> Value:
         m.judge.flags.shows_as_module(ref, call.node)
         m.ran.add(ref.address & ~1)
     return unknown_call(m, call, CALLED, ref)
+
+
+def _call_module(m: Machine, ref: Ref, content: Instance, call: Call) -> Value:
+    """What `nn.Module.__call__` does: the forward, with the hooks around it."""
+    value = hooks.around(m, ref, call, lambda given: module_calls.call_module(m, ref, content, given))
+    module_calls.ran(m, ref, value)
+    if m.judge is not None:
+        m.judge.module_called(ref, call.node, value)
+    return value
 
 
 def _shows_as_module(m: Machine, ref: Ref) -> bool:

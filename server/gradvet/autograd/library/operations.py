@@ -264,9 +264,22 @@ def _output(
         state = join_tensors(state, shared[0].state._replace(view=shared[0].state.view | NO))
     m.place(address, state)
     ref = Ref(address)
-    if same and not m.transformed:
-        return join(shared[0].value, ref)
-    return ref
+    if not same or m.transformed:
+        return ref
+    if _is_held_by_nobody(m, site, shared[0]):  # no matter then which of the two it is
+        own = shared[0].state._replace(storage=state.storage, view=state.view)
+        m.place(address, join_tensors(state, own))
+        return ref
+    return join(shared[0].value, ref)
+
+
+def _is_held_by_nobody(m: Machine, site: ast.AST, given: Operand) -> bool:
+    """Whether a tensor without a graph was made for one method alone, as that of `torch.zeros(3).to(device)`."""
+    match site, given.value:
+        case ast.Call(func=ast.Attribute(value=ast.Call() as maker)), Ref(address=address):
+            alone = given.state.requires_grad == NO and given.state.storage == {address}
+            return alone and m.is_made_at(address, maker)
+    return False
 
 
 def _in_transform(m: Machine, address: int, value: Value) -> Value:

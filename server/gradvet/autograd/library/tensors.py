@@ -93,7 +93,9 @@ def part_of_loose(m: Machine, value: Value, state: Tensor, name: str, node: ast.
     """A part of "what a module gave", which has the same graph."""
     address = m.address(node, f"part {name}")
     m.place(address, state._replace(storage=frozenset({address})))
-    return Ref(address)
+    part = Ref(address)
+    m.as_expected(part, node)
+    return part
 
 
 def _data(m: Machine, value: Value, state: Tensor, node: ast.AST) -> Value:

@@ -11,6 +11,7 @@ from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import YES, Origin, Tensor
 from gradvet.autograd.memory.values import (
     ANY_ITEM,
+    MOST_ATOMS,
     NESTED,
     NONE,
     Array,
@@ -108,6 +109,8 @@ def get_attribute(m: Machine, value: Value, name: str, node: ast.AST, *, called:
             return Method(value, name, node)
         if kind is Each and all(type(v) is Ref for v in found):
             return Each(tuple(dict.fromkeys(found)))
+        if len(found) > MOST_ATOMS and all(type(v) is Method for v in found):
+            return Method(join_all([v.receiver for v in found]), name, node)  # too many to be kept apart
         return join_all(found)
     if kind is Class:
         found_value = find_in_class(m, value.address, name)
