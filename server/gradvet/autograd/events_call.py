@@ -34,6 +34,21 @@ class ResultDropped(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class WrapperBypassed(Event):
+    """A call of what `DistributedDataParallel` has `wrapped` goes past it, and `backward` runs from what it gives."""
+
+    wrapped: ast.AST
+    backward: ast.AST | None
+
+
+@dataclass(frozen=True, slots=True)
+class HookStacked(Event):
+    """The hook of a forward keeps something for a backward to take out, and runs where a `mode` lets none come."""
+
+    mode: ast.AST | None
+
+
+@dataclass(frozen=True, slots=True)
 class HookPiled(Event):
     """Each iteration of `loop` puts a hook on a module that was `made` before it, runs it, and leaves the hook there."""
 

@@ -12,7 +12,7 @@ from functools import cached_property, reduce
 from typing import Any, NamedTuple
 
 from gradvet.autograd.events import Event
-from gradvet.autograd.memory.domain import GRAD, NO, Origin, Tensor, join_tensors
+from gradvet.autograd.memory.domain import GRAD, NO, Node, Origin, Tensor, join_tensors
 from gradvet.autograd.memory.rename import rename, rename_key
 from gradvet.autograd.memory.scopes import Scope, ScopeInfo, scope_info
 from gradvet.autograd.memory.store import Delta, Seen, Store
@@ -48,6 +48,7 @@ MOST_RUNS_OF_ONE_FUNCTION = 240
 MOST_PASSES = 5
 EXACT_PASSES = 2  # of a loop: its first iteration and its second
 MOST_UNROLLED_TOGETHER = 100
+MOST_COMING_AGAIN = 24  # nodes that are looked at for whether a backward comes by one of the same name
 
 
 _LOOK_UP = 0x3F  # steps between looks at whether anybody still wants the run, as bits
@@ -165,10 +166,14 @@ class Hooks:
     """The hooks that modules and tensors ever had, by their address, and what each handle takes away.
 
     Whether one is there now, a cell tells. `placed` is, for a module and a handle, when the hook was put there and
-    where; `ran` when a module with hooks was called last.
+    where; `ran` when a module with hooks was called last. `stacked` are the containers, by even address, to which the
+    hook of a forward has added something in a loop while grad mode was off, and where; `taken` those out of which
+    something was taken, and whether a backward did so.
     """
 
-    __slots__ = ("count", "firing", "handles", "of_modules", "of_tensors", "placed", "ran")
+    __slots__ = (
+        "count", "firing", "forwards", "handles", "of_modules", "of_tensors", "placed", "ran", "stacked", "taken",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         """None yet."""
@@ -179,6 +184,13 @@ class Hooks:
         self.count = 0
         self.of_tensors: dict[int, list[int]] = {}
         self.firing = False
+        self.forwards = 0  # how many hooks of forwards are being run
+        self.stacked: dict[int, tuple[ast.AST, tuple[ast.AST, ...], ast.AST | None]] = {}
+        self.taken: dict[int, set[bool]] = {}
+
+    def took(self, container: Ref, *, in_backward: bool) -> None:
+        """Something was taken out of a container, perhaps by what a backward runs."""
+        self.taken.setdefault(container.address & ~1, set()).add(in_backward)
 
 
 class Moment(NamedTuple):
@@ -210,7 +222,7 @@ class CutInfo:
 
 
 KINDS_OF_CUTS = (
-    "forced", "cancelled", "rewrap", "item", "numpy", "grad", "checkpoint", "collective", "sample",
+    "forced", "unreturned", "cancelled", "rewrap", "item", "numpy", "grad", "checkpoint", "collective", "sample",
     "data", "detach", "no_grad", "nondiff", "zero",
 )  # fmt: skip
 """The kinds of cuts, those first that are seldom meant: where several hide a leaf, one of them is told."""
@@ -282,6 +294,10 @@ class Machine:
         self.module_mode = self.global_scope = 0
         self.setters: dict[int, ast.AST] = {}
         self.hooks = Hooks()
+        self.thread: Value | None = None  # what the thread runs in which this runs, and with what
+        self.queued: dict[ast.AST, Value] = {}  # what was put into a queue that a thread empties
+        # By even address the modules that were given to `DataParallel` and the like, and those of several processes.
+        self.in_wrapper, self.parallel = dict[int, ast.AST](), dict[int, ast.AST]()
         self.deriving: Any = None  # what notes the ops of a function whose derivative is taken
         self.zeroing: set[int] = (
             set()
@@ -349,6 +365,10 @@ class Machine:
         return "create_graph" in self._text and any(
             isinstance(node, ast.keyword) and node.arg == "create_graph" for node in walk(self.main)
         )
+
+    def mentions(self, word: str) -> bool:
+        """Whether a word stands in the program's text."""
+        return word in self._text
 
     @cached_property
     def sends(self) -> bool:
@@ -853,6 +873,7 @@ class Machine:
         """A delta in which everything born in the iteration is aged."""
         out: Delta = {}
         moved = []
+        nodes: list[tuple[Any, Node, Node]] = []
         for key, value in delta.items():
             new_key = rename_key(key, born)
             content = None if value is None else rename(value, born)
@@ -866,7 +887,26 @@ class Machine:
             out[new_key] = (
                 content if older is None else older if content is None else join_cells(older, content)
             )
+            if type(content) is type(older) is Node and not older.sure <= content.sure:
+                nodes.append((new_key, older, content))
+        for key, older, content in nodes:
+            if self._comes_again(key, content, out):
+                # By whichever of its namesakes a backward comes, it ends at the first, which led there.
+                out[key] = out[key]._replace(sure=out[key].sure | older.sure)
         return out
+
+    def _comes_again(self, key: tuple[int, str], node: Node, aged: Delta) -> bool:
+        """Whether a backward through a node must come by what has its name: by one that was made before it."""
+        queue, seen = [*node.sure], set(node.sure)
+        for at in queue:
+            if at == key[0]:
+                return True
+            inner = (at, key[1])
+            behind = aged[inner] if inner in aged else self.cells.get(inner)
+            if type(behind) is Node and len(seen) < MOST_COMING_AGAIN:
+                queue += behind.sure - seen
+                seen |= behind.sure
+        return False
 
     def alternatives(self, value: Value) -> tuple[Value, ...]:
         """The atoms of a value with `Each` spelled out."""

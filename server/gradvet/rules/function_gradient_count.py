@@ -3,16 +3,21 @@
 import ast
 from collections.abc import Iterator, Sequence
 
+from gradvet.autograd.events import CutPath
 from gradvet.autograd.events_function import GradientCount
-from gradvet.finding import Applicability, Finding, Fix, Note, Severity
+from gradvet.finding import Applicability, Finding, Fix, Note, Severity, cut_off, without_gradient
 from gradvet.rules import rule
 from gradvet.syntax.parse import Module
 from gradvet.text import Edit
 
 
-@rule(GradientCount, family="function", severity=Severity.ERROR)
-def check(event: GradientCount) -> Iterator[Finding]:
-    """Report the number of gradients that torch will not take."""
+@rule(GradientCount, CutPath, family="function", severity=Severity.ERROR)
+def check(event: GradientCount | CutPath) -> Iterator[Finding]:
+    """Report the number of gradients that torch will not take, and None for an input that is to be trained."""
+    if isinstance(event, CutPath):
+        if event.kind == "unreturned":
+            yield cut_off(event, f"`{event.name}` gives None here: {without_gradient(event)}")
+        return
     returned = f"{event.given} gradient{'s' if event.given != 1 else ''}"
     if event.value is None:
         returned = "nothing"

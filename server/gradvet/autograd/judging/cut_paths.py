@@ -251,6 +251,8 @@ def _freezes(m: Machine, judge: Judge, node: ast.AST, hidden: set[int], parents:
     """Whether a `with torch.no_grad()` covers whole submodules as they were made: a way to freeze them."""
     if not isinstance(parents.get(node), ast.withitem):
         return False
+    if {leaf & ~1 for leaf in hidden} <= judge.freezes.asked:
+        return False  # they were made to train in so many words
     covered: set[int] = set()
     called = judge.under.get(node, set())
     for address, content in m.cells.items():

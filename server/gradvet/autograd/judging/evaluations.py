@@ -11,8 +11,9 @@ from gradvet.autograd.held import held_tensors
 from gradvet.autograd.library.tensor_methods import in_forward
 from gradvet.autograd.machine import Frame, Machine
 from gradvet.autograd.memory.domain import GRAD, MAYBE, NOTHING, YES
-from gradvet.autograd.memory.values import Opaque, Unknown, Value
+from gradvet.autograd.memory.values import Function, Opaque, Unknown, Value
 from gradvet.syntax.parents import Parents
+from gradvet.syntax.tree import walk
 
 EVALUATES, TRAINS = 1, 2
 KEY = "#eval "
@@ -38,6 +39,8 @@ class Evaluated:
     function: ast.FunctionDef | ast.AsyncFunctionDef
     nodes: frozenset[int]
     """The graph of what it gives, where what is put into eval mode is known to be a module, and no more."""
+    method: str = ""
+    """The method that was called of it, where it was not called itself."""
 
 
 @dataclass(slots=True)
@@ -62,7 +65,9 @@ class Evaluations:
             held = held_tensors(self.machine, value)
             assumed = [state for _, state in held if state.requires_grad == YES and state.assumes]
             if assumed or is_open(self.machine, value):
-                self._run(node, path, NOTHING.union(*(state.nodes for state in assumed)))
+                nodes = NOTHING.union(*(state.nodes for state in assumed))
+                if not self._run(node, path, nodes) and isinstance(func, ast.Attribute):
+                    self._run(node, path.rpartition(".")[0], nodes, func.attr)
 
     def _switched(self, node: ast.Call, func: ast.Attribute) -> None:
         path = path_of(func.value)
@@ -75,24 +80,28 @@ class Evaluations:
         if sure:
             self.sites[scope, path] = node
 
-    def _run(self, node: ast.Call, path: str, nodes: frozenset[int]) -> None:
+    def _run(self, node: ast.Call, path: str, nodes: frozenset[int], method: str = "") -> bool:
+        """Look at a call of what has this name, or of a method of it; False where it was not put into eval mode."""
         frames = self.machine.frames
         under = self._under(len(frames) - 1, path)
         if under is None:
-            return
+            return False
         index, evidence = under
         inner = frames[index:]
         function = inner[0].node
         looped = any(loop.node is not None for frame in inner for loop in frame.loops)
         if not looped or not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            return
+            return True
         if in_forward(self.machine):
-            return  # what a forward gives may be trained by: eval mode is how a loss runs the network that it is made with
+            return True  # it may be trained by: eval mode is how a loss runs the network that it is made with
         if any(_asks(frame) for frame in inner) or any(is_decorated(frame.node) for frame in frames):
-            return
+            return True
         site = node if len(inner) == 1 else self.machine.calls[index]
         if isinstance(site, ast.Call) and site not in self.found:
-            self.found[site] = Evaluated(site, self.machine.where()[:index], evidence, function, nodes)
+            self.found[site] = Evaluated(
+                site, self.machine.where()[:index], evidence, function, nodes, method
+            )
+        return True
 
     def _under(self, index: int, path: str) -> tuple[int, ast.AST] | None:
         """The frame in which something was put into eval mode, and where: here, or by a caller who handed it over."""
@@ -107,6 +116,20 @@ class Evaluations:
         if outer is None and path.startswith("self.") and frame.receiver is not None:
             outer = path if self.machine.frames[index - 1].receiver == frame.receiver else None
         return None if outer is None else self._under(index - 1, outer)
+
+
+def gives_graphs(m: Machine, method: str) -> bool:
+    """Whether the modules of the file that have a method of this name return what was recorded, whenever it ran."""
+    found = [
+        function.node
+        for info in m.classes.values()
+        if info.is_module
+        and type(function := m.cells.get((info.address, method))) is Function
+        and isinstance(function.node, ast.FunctionDef)
+    ]
+    given = [part.value for node in found for part in walk(node) if isinstance(part, ast.Return)]
+    states = [m.states.get(value) for value in given if value is not None]
+    return bool(states) and all(state is not None and state.has_graph for state in states)
 
 
 def is_open(m: Machine, value: Value) -> bool:

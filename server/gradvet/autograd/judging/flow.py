@@ -45,7 +45,7 @@ class Part(NamedTuple):
 
 
 class Made(NamedTuple):
-    """How a result was made: the op, its operands, the constants among them, and in which function."""
+    """How a result was made: the op, its operands of all that was `given`, the constants among them, in which function."""
 
     name: str
     site: ast.AST
@@ -54,6 +54,7 @@ class Made(NamedTuple):
     parts: tuple[Part, ...]
     constants: tuple[float, ...]
     others: bool
+    given: int = 0
 
     @property
     def asking(self) -> tuple[Part, ...]:
@@ -245,7 +246,10 @@ def _made(told: Told) -> Made:
         if type(value) is Const and value.kind in ("int", "float")
     )
     others = len(inputs.arguments) > len({part.role for part in parts}) + len(constants)
-    return Made(told.name.removesuffix("()"), told.site, told.calls, told.function, parts, constants, others)
+    given = len(inputs.arguments)
+    return Made(
+        told.name.removesuffix("()"), told.site, told.calls, told.function, parts, constants, others, given
+    )
 
 
 def _part(role: str, state: Tensor) -> Part:

@@ -15,6 +15,7 @@ class Frozen:
     """Where a parameter was frozen last, after how much work, and in which outermost call."""
 
     site: ast.AST
+    calls: Calls
     work: int
     outermost: Frame | None
 
@@ -26,11 +27,12 @@ class FreezeNotes:
     machine: Machine
     work: int = 0
     frozen: dict[int, Frozen] = field(default_factory=dict)
-    of_site: dict[ast.AST, set[int]] = field(default_factory=dict)
-    undone: dict[tuple[ast.AST, ast.AST], set[int]] = field(default_factory=dict)
+    of_site: dict[tuple[ast.AST, Calls], set[int]] = field(default_factory=dict)
+    undone: dict[tuple[tuple[ast.AST, Calls], tuple[ast.AST, Calls]], set[int]] = field(default_factory=dict)
     thawed: dict[int, tuple[int, set[int]]] = field(default_factory=dict)
     """After how much work a parameter was made to train again, and with which others."""
-    calls: dict[ast.AST, Calls] = field(default_factory=dict)
+    asked: set[int] = field(default_factory=set)
+    """The parameters that were made to train after they had been frozen."""
 
     def used(self) -> None:
         """A module was called, a backward or a step was made, an optimizer was given its parameters."""
@@ -39,32 +41,38 @@ class FreezeNotes:
     def flag_set(self, site: ast.AST, leaf: int, *, trains: bool) -> None:
         """The flag of a parameter is set."""
         outermost = self.machine.frames[1] if len(self.machine.frames) > 1 and self.machine.alone else None
-        before = self.frozen.get(leaf)
+        before, place = self.frozen.get(leaf), (site, self.machine.where())
+        if trains and before is not None:
+            self.asked.add(leaf)
+        elif not trains:
+            self.asked.discard(leaf)
         if not trains:
             work, together = self.thawed.pop(leaf, (-1, set[int]()))
             if work == self.work:
                 together.discard(leaf)  # it was to train only for whoever looks at the flag in between
-            self.frozen[leaf] = Frozen(site, self.work, outermost)
-            self.of_site.setdefault(site, set()).add(leaf)
+            self.frozen[leaf] = Frozen(*place, self.work, outermost)
+            self.of_site.setdefault(place, set()).add(leaf)
         elif (
             before is not None
             and (before.work, before.outermost) == (self.work, outermost)
-            and _is_plain(site, self.machine.where())
+            and _is_plain(*place)
         ):
-            together = self.undone.setdefault((before.site, site), set())
+            together = self.undone.setdefault(((before.site, before.calls), place), set())
             together.add(leaf)
             self.thawed[leaf] = (self.work, together)
-            self.calls[site] = self.machine.where()
 
     def conclude(self, parents: Parents) -> None:
         """Tell of those places that leave nothing of a freeze, whichever way the program takes."""
-        for (freeze, thaw), leaves in self.undone.items():
-            if (
-                freeze is not thaw
-                and leaves >= self.of_site[freeze]
-                and not _is_a_choice(thaw, freeze, parents)
-            ):
-                self.machine.emit(FreezeUndone(thaw, self.calls[thaw], freeze))
+        for (frozen, thawed), leaves in self.undone.items():
+            freeze, (thaw, calls) = frozen[0], thawed
+            if freeze is thaw:  # by a function for both: where it is called they are two
+                pairs = enumerate(zip(frozen[1], thawed[1], strict=False))
+                at = next((at for at, (one, other) in pairs if one is not other), None)
+                if at is None:
+                    continue
+                freeze, thaw, calls = frozen[1][at], thawed[1][at], thawed[1][:at]
+            if leaves >= self.of_site[frozen] and not _is_a_choice(thaw, freeze, parents):
+                self.machine.emit(FreezeUndone(thaw, calls, freeze))
 
 
 def _is_a_choice(thaw: ast.AST, freeze: ast.AST, parents: Parents) -> bool:

@@ -2,10 +2,11 @@
 
 import ast
 
-from gradvet.autograd.events_call import HookPiled
+from gradvet.autograd.events_call import HookPiled, HookStacked
 from gradvet.autograd.library.hooks import placed_key
 from gradvet.autograd.machine import Loop, Machine
-from gradvet.autograd.memory.values import TRUE
+from gradvet.autograd.memory.domain import NO_GRAD
+from gradvet.autograd.memory.values import TRUE, Ref
 
 
 def end_of_pass(m: Machine, loop: Loop) -> None:
@@ -21,3 +22,19 @@ def end_of_pass(m: Machine, loop: Loop) -> None:
             and isinstance(made, ast.Call)
         ):
             m.emit(HookPiled(site, calls, made, loop.node))
+
+
+def added(m: Machine, site: ast.AST, holder: Ref) -> None:
+    """Something was added to a container: whether by the hook of a forward, in a loop, while grad mode is off."""
+    loops = [loop for loop in m.loops if not {holder.address & ~1} & (loop.allocs | loop.born)]
+    if m.hooks.forwards and m.mode == NO_GRAD and loops:
+        m.hooks.stacked.setdefault(holder.address & ~1, (site, m.where(), m.mode_place()))
+
+
+def conclude(m: Machine) -> None:
+    """Tell of what such hooks add for a backward to take out again: while grad mode is off none comes."""
+    told: set[ast.AST] = set()
+    for address, (site, calls, mode) in m.hooks.stacked.items():
+        if m.hooks.taken.get(address) == {True} and site not in told:
+            told.add(site)
+            m.emit(HookStacked(site, calls, mode))

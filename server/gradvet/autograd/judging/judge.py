@@ -219,11 +219,11 @@ class Judge:
 
     def looked_at(self, node: ast.AST, value: Value) -> None:
         """A value was read after something was changed behind its back."""
-        for ref in refs(value):
-            content = self.machine.cells.get(ref.address)
-            if isinstance(content, (Dict, Sequence)):
-                self.snapshots.looked_at(node, ref)
-            else:
+        contents = {ref: self.machine.cells.get(ref.address) for ref in refs(value)}
+        if any(isinstance(content, (Dict, Sequence)) for content in contents.values()):
+            self.snapshots.looked_at(node, value)
+        for ref, content in contents.items():
+            if not isinstance(content, (Dict, Sequence)):
                 storage = getattr(content, "storage", None) or frozenset({ref.address})
                 self.arrays.looked_at(node, ref.address, storage, content)
 
@@ -249,10 +249,13 @@ class Judge:
         """`value` was put into `holder`; `how` is one of GROWING, or the name of an attribute."""
         m = self.machine
         if how == "+":
-            self.snapshots.added(site, value)
+            self.snapshots.added(site, holder, value)
+            hooks_placed.added(m, site, holder)
         content = m.cells.get(holder.address)
         if how == "requires_grad" and value == TRUE:
             self.cut_notes.flagged[holder.address & ~1] = site
+        if how in ("", "=", "*"):
+            self.walks.item_set(site, holder)
         if how not in GROWING and how:
             self.walks.attribute_set(site, holder, how)
             self.registration.stored(site, holder, how)
@@ -336,6 +339,8 @@ class Judge:
         self.flow.edited(site, state, operands, whole=words in ("copy_()", "[...] ="))
         self.protocol.edited(site, state, words)
         self.given.edited(state)
+        if words == "zero_()" and self.snapshots.gradients:
+            self.snapshots.zeroed(state.storage, site)
 
     def called_under(self, place: ast.AST | None, ref: Ref, site: ast.AST) -> None:
         """A module was called where this `with` or decorator has turned grad mode off."""

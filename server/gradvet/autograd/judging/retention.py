@@ -174,7 +174,10 @@ class Retention:
         return None
 
     def _argument(self, call: ast.AST, ref: Ref) -> ast.expr | None:
-        """The argument of a call that is just this tensor."""
+        """The argument of a call that is just this tensor; of what is put into a queue, the entry that holds it."""
+        queued = self.machine.queued.get(call)
+        if queued is not None and isinstance(call, ast.Call) and call.args:
+            return call.args[0] if any(ref == r for r, _ in held_tensors(self.machine, queued)) else None
         for _, value, node in self.arguments(call):
             newest = Ref(ref.address & ~1)
             same = value is not None and (is_or_may_be(value, ref) or is_or_may_be(value, newest))

@@ -1,7 +1,7 @@
 """Snapshots of a model's parameters that share their storage: they go on changing with the model."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,7 +10,7 @@ from gradvet.autograd.events_alias import SnapshotAliased
 from gradvet.autograd.held import held_tensors
 from gradvet.autograd.judging.above import function_of
 from gradvet.autograd.library.layers import members
-from gradvet.autograd.machine import Machine
+from gradvet.autograd.machine import Loop, Machine
 from gradvet.autograd.memory.domain import YES, Alias, Tensor
 from gradvet.autograd.memory.values import Array, Dict, Each, Optimizer, Ref, Sequence, Value, atoms, refs
 from gradvet.syntax.parents import Parents
@@ -41,8 +41,12 @@ class SnapshotNotes:
     machine: Machine
     taken: bool = False
     grown: dict[int, Grown] = field(default_factory=dict)
+    gradients: dict[int, list[tuple[Grown, int, tuple[Loop, ...]]]] = field(default_factory=dict)
+    """The gradients that were added to containers as they are, by address; where those lie, and in which loops."""
     steps: dict[int, ast.AST] = field(default_factory=dict)
     reads: dict[int, tuple[ast.AST, tuple[ast.AST, ...]]] = field(default_factory=dict)
+    around: set[int] = field(default_factory=set)
+    """What was only looked at with something else around it: `record` for `record["weights"]`."""
     handed: set[int] = field(default_factory=set)
     waiting: set[int] = field(default_factory=set)
     spent: bool = False
@@ -63,7 +67,7 @@ class SnapshotNotes:
     @property
     def noticed(self) -> bool:
         """Whether there is anything to conclude."""
-        return bool(self.loads or self.equals or self.same or self.shared)
+        return bool(self.loads or self.equals or self.same or self.shared or self.gradients)
 
     def stepped(self, leaves: frozenset[int], site: ast.AST) -> None:
         """An optimizer has changed these leaves; what was taken of them before is stale."""
@@ -122,11 +126,20 @@ class SnapshotNotes:
             alias = found[0]
         return True
 
-    def added(self, site: ast.AST, value: Value) -> None:
+    def added(self, site: ast.AST, holder: Ref, value: Value) -> None:
         """A value was added to a container."""
         m = self.machine
         if not m.loops:
             return
+        for ref, _ in held_tensors(m, value) if m.grads else ():
+            if ref.address & ~1 in m.grads:
+                read = (
+                    part for part in walk(site) if isinstance(part, ast.Attribute) and part.attr == "grad"
+                )
+                grown = Grown(site, m.where(), next(read, site))
+                self.gradients.setdefault(ref.address & ~1, []).append(
+                    (grown, holder.address, tuple(m.loops))
+                )
         held = [(ref, state) for ref, state in held_tensors(m, value) if not self._in_state_dict(value)]
         arrays = [(ref, m.cells.get(ref.address)) for ref in refs(value)]
         for ref, content in (*held, *arrays):
@@ -137,6 +150,15 @@ class SnapshotNotes:
             ):
                 self.taken = True
                 self.grown.setdefault(ref.address & ~1, Grown(site, m.where(), content.alias.node))
+
+    def zeroed(self, gradients: Iterable[int], site: ast.AST) -> None:
+        """These gradients are zeros from now on, in the same memory: what earlier iterations have kept of them as well."""
+        for address in gradients:
+            for grown, holder, loops in self.gradients.get(address & ~1, ()):
+                around = [loop for loop in self.machine.loops if loop in loops]
+                if any(not {holder & ~1, address & ~1} & (loop.allocs | loop.born) for loop in around):
+                    self.grown.setdefault(address & ~1, grown)
+                    self.steps.setdefault(address & ~1, site)
 
     def _in_state_dict(self, value: Value) -> bool:
         """Whether a dict holds what a state dict gave: it is told of when it is read or loaded."""
@@ -153,9 +175,13 @@ class SnapshotNotes:
 
     def looked_at(self, node: ast.AST, value: Value) -> None:
         """A container is the value of an expression: whether it holds what is stale by now."""
-        for ref in refs(value):
-            for found in self._stale_in(ref, 0):
-                self.reads.setdefault(found & ~1, (node, self.machine.where()))
+        found = {ref.address: self._stale_in(ref, 0) for ref in refs(value)}
+        later = max((address & ~1 for address, stale in found.items() if not stale), default=0)
+        for address, stale in found.items():
+            for at in stale if address > later else ():  # else a copy has taken its place
+                if at & ~1 not in self.reads or at & ~1 in self.around:
+                    self.reads[at & ~1] = (node, self.machine.where())
+                    (self.around.discard if at == address else self.around.add)(at & ~1)
 
     def _stale_in(self, ref: Ref, depth: int) -> list[int]:
         """The innermost containers that hold stale tensors of a state dict."""
@@ -317,14 +343,10 @@ class SnapshotNotes:
             m.cells[ref.address].storage for _, ref in members(m, module).parameters if not ref.address & 1
         )
         own = frozenset[int]().union(*(place for place in places if len(place) == 1))
+        own_in = {ref.address: self._is_all_of(ref, own) for ref in refs(state)}
+        later = max((address & ~1 for address, same in own_in.items() if not same), default=0)
         for ref in refs(state):
-            content = m.cells.get(ref.address)
-            if type(content) is not Dict or content.rest is not None or not content.items:
-                continue
-            held = [held for _, value in content.items for _, held in held_tensors(m, value)]
-            if len(held) == len(content.items) and all(
-                t.alias is not None and self._is_of_state_dict(t.alias) and t.storage <= own for t in held
-            ):
+            if ref.address > later and own_in[ref.address]:  # else a copy has taken its place
                 made = m.site_of(ref.address)
                 if made is not None and made in walk(
                     site
@@ -336,15 +358,27 @@ class SnapshotNotes:
                 if self.elsewhere is not None:
                     self.unseen.setdefault(ref.address & ~1, self.elsewhere)
 
+    def _is_all_of(self, ref: Ref, own: frozenset[int]) -> bool:
+        """Whether a dict holds what a state dict gave, and all of that lies in these places."""
+        content = self.machine.cells.get(ref.address)
+        if type(content) is not Dict or content.rest is not None or not content.items:
+            return False
+        held = [held for _, value in content.items for _, held in held_tensors(self.machine, value)]
+        return len(held) == len(content.items) and all(
+            t.alias is not None and self._is_of_state_dict(t.alias) and t.storage <= own for t in held
+        )
+
     def conclude(self, parents: Parents, edited: set[ast.AST]) -> None:
         """Tell the snapshots that were used as if they were copies; those that were `edited` are told where they are."""
         m = self.machine
         told: set[ast.AST] = set()
         for address in (*self.loads, *self.reads):
-            site = m.site_of(address)
+            site = self._filled_by(address)
             loaded = self.loads.get(address)
             read = loaded or self.reads[address]
             if site is None or site in told or _only_keys(read[0], parents):
+                continue
+            if loaded is None and address in self.around and _is_entry(read[0], parents):
                 continue
             step = self._step(address) or self.unseen.get(address)
             if address in self.handed:
@@ -385,6 +419,20 @@ class SnapshotNotes:
                 m.emit(
                     SnapshotAliased(grown.site, grown.calls, "element", grown.made, step, None, loaded=False)
                 )
+
+    def _filled_by(self, address: int) -> ast.AST | None:
+        """Where a dict of parameters was made; of one that was made empty, where what is in it comes from."""
+        site = self.machine.site_of(address)
+        match site:
+            case ast.Dict(keys=[]) | ast.Call(args=[], keywords=[], func=ast.Name()):
+                content = self.machine.cells.get(address) or self.machine.cells.get(address | 1)
+                aliases = [
+                    state.alias
+                    for _, state in held_tensors(self.machine, getattr(content, "element", None))
+                    if state.alias is not None and state.alias.kind == "state_dict"
+                ]
+                return aliases[0].node if aliases else site
+        return site
 
     def _step(self, address: int) -> ast.AST | None:
         """Where the parameters behind a container's tensors were changed."""
@@ -432,6 +480,12 @@ def _differ(node: ast.AST) -> bool:
         case _:
             return False
     return ast.dump(one) != ast.dump(other)
+
+
+def _is_entry(node: ast.AST, parents: Parents) -> bool:
+    """Whether no more than an entry of something is looked at."""
+    parent = parents.get(node)
+    return isinstance(parent, ast.Subscript) and parent.value is node
 
 
 def _only_keys(node: ast.AST, parents: Parents) -> bool:

@@ -226,8 +226,9 @@ class Targets:
             if made is None or made.name not in SCORES:
                 continue
             if made.name == "log_prob":
-                action = made.parts[-1] if made.parts else None
-                if action is not None and action.asks and action.role != "arg0":
+                last = f"arg{made.given - 1}"  # what comes before it are parameters of the distribution
+                action = next((part for part in made.parts if part.role == last), None)
+                if action is not None and action.asks and made.given > 1:
                     return ""  # the action has a gradient of its own
                 if action is not None and action.sampled:
                     return "drawn"

@@ -4,14 +4,16 @@ import ast
 
 from gradvet.autograd.events import AliasEdited, Backward, DataUse, ModeStatement, Retained, UnusedGraph
 from gradvet.autograd.graph import node_key, reachable
+from gradvet.autograd.judging import hooks_placed
 from gradvet.autograd.judging.above import ANY_FUNCTION, function_of, statement_of
 from gradvet.autograd.judging.adversaries import Adversaries
 from gradvet.autograd.judging.averages import entering
+from gradvet.autograd.judging.bypassed import bypassed
 from gradvet.autograd.judging.cut_paths import cut_paths, cut_subject
 from gradvet.autograd.judging.emptied import emptied_elsewhere
 from gradvet.autograd.judging.equal_arms import equal_arms
 from gradvet.autograd.judging.escapes import told_as_escapes
-from gradvet.autograd.judging.evaluations import in_unknown_context, is_decorated
+from gradvet.autograd.judging.evaluations import gives_graphs, in_unknown_context, is_decorated
 from gradvet.autograd.judging.forwards import unrecorded_forwards
 from gradvet.autograd.judging.frozen import reference_models
 from gradvet.autograd.judging.function_forms import function_forms
@@ -41,6 +43,8 @@ def conclude(m: Machine, judge: Judge, module: Module) -> None:
         judge.thrown_away.conclude(module.parents)
     unrecorded_forwards(m, module.parents)
     unused_terms(m, module)
+    bypassed(m, judge)
+    hooks_placed.conclude(m)
     _among_numbers(m, module)
     reads = {read.node for read in judge.data.values()}
     for event in open_data(module, lambda node: node in reads or node in m.states):
@@ -264,7 +268,8 @@ def _goes_on(m: Machine, node: ast.AST, parents: Parents) -> bool:
 
 def _above(holder: ast.AST, parents: Parents) -> ast.AST:
     """What an expression that this holds stands in; of `x` in `x.mean()` the call."""
-    return parents.get(holder, holder) if isinstance(holder, ast.Attribute) else holder
+    above = parents.get(holder) if isinstance(holder, ast.Attribute) else None
+    return above if isinstance(above, ast.Call) and above.func is holder else holder
 
 
 def _is_chained(node: ast.AST, above: ast.AST) -> bool:
@@ -348,6 +353,8 @@ def _evaluated_in_open_code(m: Machine, judge: Judge, parents: Parents, told: se
             continue
         if found.nodes and (not m.cut_short or any(at & ~1 in used for at in found.nodes)):
             continue  # a whole run tells of such a module by its graph
+        if found.method and not gives_graphs(m, found.method):
+            continue
         told.add(function)
         words = ast.unparse(found.site.func)
         assumed = frozenset({f"`{words}` has parameters that train", "grad mode is on where it is called"})

@@ -80,6 +80,7 @@ class Walks:
     freed_by: dict[int, Visit] = field(default_factory=dict)
     carriers: dict[int, list[Carrier]] = field(default_factory=dict)
     attributes: dict[tuple[int, str], tuple[ast.AST, Calls]] = field(default_factory=dict)
+    items: dict[int, tuple[ast.AST, Calls, tuple[Loop, ...]]] = field(default_factory=dict)
     told: set[object] = field(default_factory=set)
     reads: dict[ast.AST, set[str]] = field(default_factory=dict)
     saved_by: dict[int, set[int]] = field(default_factory=dict)
@@ -230,6 +231,11 @@ class Walks:
 
     # -- what is carried from iteration to iteration
 
+    def item_set(self, site: ast.AST, holder: Ref) -> None:
+        """Remember where an item of a list or dict was last set, and in which loops."""
+        if type(self.machine.cells.get(holder.address)) in (Dict, Sequence):
+            self.items[holder.address & ~1] = (site, self.machine.where(), tuple(self.machine.loops))
+
     def attribute_set(self, site: ast.AST, holder: Ref, name: str) -> None:
         """Remember where an attribute was last set."""
         self.attributes[(holder.address & ~1, name)] = (site, self.machine.where())
@@ -245,6 +251,8 @@ class Walks:
         for key, value in m.store.delta(loop.base).items():
             if type(key) is int and type(value) is Tensor and key & ~1 not in loop.allocs and value.has_graph:
                 self._written(key, value, loop, node, fresh)
+            if type(key) is int and type(value) in (Dict, Sequence) and key & ~1 not in loop.allocs:
+                self._put_into(key, value, loop, node, fresh)
             if type(key) is not tuple or key[1].startswith("#") or key[1] == "grad":
                 continue
             if type(value) not in (Ref, Tuple) or key[0] in loop.allocs or not self._lives_on(key, node):
@@ -272,6 +280,20 @@ class Walks:
                     place = made.node, m.calls_of.get(made.node, ())
                     self.carriers.setdefault(at | 1, []).append(Carrier(key, loop, node, 0, place))
                 return
+
+    def _put_into(
+        self, address: int, content: Dict | Sequence, loop: Loop, node: ast.AST | None, fresh: set[int]
+    ) -> None:
+        """A list or dict from before the loop has items with graphs of this iteration."""
+        place = self.items.get(address & ~1)
+        known = content.items or ()
+        items = [item for _, item in known] if type(content) is Dict else known
+        held = [state for item in items for _, state in held_tensors(self.machine, item)[:MOST_ITEMS]]
+        nodes = {at for state in held if state.has_graph for at in state.nodes if at & ~1 in fresh}
+        if place is not None and loop in place[2]:
+            for at in nodes:
+                carrier = Carrier((address, "[]"), loop, node, 0, place[:2])
+                self.carriers.setdefault(at | 1, []).append(carrier)
 
     def _lives_on(self, key: tuple[int, str], loop: ast.AST | None) -> bool:
         """Whether the next iteration can see what a cell holds: an attribute, or a name that it reads before it binds it."""

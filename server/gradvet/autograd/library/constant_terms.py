@@ -13,6 +13,12 @@ _RESIDUAL = frozenset({
     "flatten", "squeeze", "[...]", "cat", "stack", "concat",
 })  # fmt: skip
 """What the residual of an equation goes through on its way to a loss, and what goes through a network seldom does."""
+_TOGETHER = frozenset({"cat", "stack", "concat", "concatenate", "hstack", "vstack", "column_stack"})
+_OF_LOGITS = frozenset({
+    "cross_entropy", "CrossEntropyLoss", "log_softmax", "LogSoftmax", "nll_loss", "NLLLoss", "logsumexp",
+    "binary_cross_entropy_with_logits", "BCEWithLogitsLoss",
+})  # fmt: skip
+"""What is given scores side by side, each of which is to be pushed up or down."""
 
 DERIVATIVE = "derivative"
 """The form of a cut that made a plain number of the derivative by what a network was given."""
@@ -37,7 +43,11 @@ def dead_terms(m: Machine, words: str, inputs: Inputs) -> frozenset[int]:
     if not inputs.operands:
         return NOTHING
     if words not in _LINEAR:
-        return _derivatives(m, inputs) if words.removesuffix("()") in _RESIDUAL else NOTHING
+        short = words.removesuffix("()")
+        if short in _OF_LOGITS:
+            return inputs.operands[0].state.dead if asking == [inputs.operands[0]] else NOTHING
+        found = _derivatives(m, inputs) if short in _RESIDUAL else NOTHING
+        return found | _beside(m, inputs) if short in _TOGETHER else found
     dead = NOTHING
     if words in _ADDING:
         _note_steps(m, inputs)
@@ -58,6 +68,16 @@ def dead_terms(m: Machine, words: str, inputs: Inputs) -> frozenset[int]:
         dead = state.dead if state.requires_grad != NO else m.nearest_cut(state.cuts)
     elif len(asking) == 1:
         dead = frozenset(c for c in asking[0].state.dead if m.cuts[c].form in (DERIVATIVE, IN_RESIDUAL))
+    return dead
+
+
+def _beside(m: Machine, inputs: Inputs) -> frozenset[int]:
+    """The cuts of constants that are put beside what has a graph and was computed from the same parameters."""
+    live = frozenset[int]().union(*(o.state.leaves for o in inputs.operands if o.state.requires_grad == YES))
+    dead = frozenset[int]().union(*(o.state.dead for o in inputs.operands if o.state.requires_grad == YES))
+    for operand in inputs.operands:
+        if operand.state.requires_grad == NO:
+            dead |= {c for c in m.nearest_cut(operand.state.cuts) if m.cuts[c].leaves & live}
     return dead
 
 

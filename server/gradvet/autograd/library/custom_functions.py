@@ -39,6 +39,7 @@ from gradvet.autograd.memory.values import (
     join,
 )
 from gradvet.autograd.python.calls import Call, call_value, find_in_class, unknown_call
+from gradvet.syntax.tree import walk
 
 FUNCTION = "torch.autograd.Function"
 DIRTY, NON_DIFFERENTIABLE, UNMATERIALIZED = "#dirty", "#plain", "#unmaterialized"
@@ -103,7 +104,10 @@ def apply(m: Machine, function: Class, call: Call) -> Value:
     if once is not None and m.judge is not None:
         m.judge.walks.twice.applied(site, info.name, once)
     if backward is not None:
-        _visit_backward(m, function, backward, ctx, made, site)
+        given = _visit_backward(m, function, backward, ctx, made, site)
+        cut = _left_out(m, call, backward, given, info.name)
+        if cut:
+            made = _outputs(m, site, info.name, result, inputs, kept, keeps, marked, cut, higher=higher)
 
         def in_inference_mode() -> None:
             if m.mode & INFERENCE:
@@ -112,6 +116,30 @@ def apply(m: Machine, function: Class, call: Call) -> Value:
 
         runs_again(m, made, in_inference_mode)
     return made
+
+
+def _left_out(
+    m: Machine, call: Call, backward: Value, given: Value, name: str
+) -> list[tuple[frozenset[int], int]]:
+    """The storage of the inputs that ask for a gradient and get None, with the cuts that stand for that."""
+    if type(given) is not Tuple or type(backward) is not Function or call.star is not None or m.mode != GRAD:
+        return []
+    returns = [node.value for node in walk(backward.node) if isinstance(node, ast.Return)]
+    last = returns[-1] if returns else None
+    others = frozenset[int]().union(
+        *(s.storage for v, g in zip(call.args, given.items) if g != NONE for _, s in m.tensors(v))
+    )
+    found = []
+    for at, (value, gradient) in enumerate(zip(call.args, given.items)):
+        state = m.tensor(value)
+        if gradient != NONE or state is None or state.requires_grad != YES or state.storage & others:
+            continue
+        node = last.elts[at] if isinstance(last, ast.Tuple) and len(last.elts) > at else last
+        number = m.cut(
+            "unreturned", f"{name}.backward()", node or backward.node, state.leaves, state.nodes, state.cuts
+        )
+        found.append((state.storage, number))
+    return found
 
 
 def _needs(m: Machine, call: Call) -> Value:
@@ -162,6 +190,7 @@ def _outputs(
     kept: Value | None,
     keeps: int,
     marked: dict[str, Value | None],
+    left_out: list[tuple[frozenset[int], int]] | None = None,
     *,
     higher: int,
 ) -> Value:
@@ -173,8 +202,11 @@ def _outputs(
     asking = [state for state in inputs if state.requires_grad & YES]
     truth = YES if any(state.requires_grad == YES for state in asking) else MAYBE if asking else NO
     granted = in_mode(m, truth)
-    leaves = frozenset[int]().union(*(state.leaves for state in asking))
     cuts = frozenset[int]().union(*(state.cuts for state in inputs))
+    for storage, number in left_out or ():
+        asking = [state for state in asking if state.storage != storage]
+        cuts |= {number}
+    leaves = frozenset[int]().union(*(state.leaves for state in asking))
     assumes = frozenset[str]().union(*(state.assumes for state in asking))
     given = frozenset[int]().union(*(state.storage for state in inputs))
 
@@ -240,8 +272,8 @@ def _visit_backward(
     site: ast.AST,
     *,
     passing: bool = False,
-) -> None:
-    """Run `backward` as a later backward pass will: it records only when that pass creates a graph.
+) -> Value:
+    """What `backward` gives, run as a later backward pass will: it records only when that pass creates a graph.
 
     In such a pass, inference mode is on if it is there.
     """
@@ -275,3 +307,4 @@ def _visit_backward(
         given = call_value(m, backward, passed)
     m.given_back |= NOTHING.union(*(state.storage for _, state in held_tensors(m, given)))
     m.store.set(MODE, before)
+    return given

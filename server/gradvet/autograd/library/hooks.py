@@ -190,8 +190,11 @@ def _keywords(m: Machine, call: Call, hook: _Hook) -> tuple[Value, ...]:
 
 
 def _run(m: Machine, hook: Value, call: Call, args: tuple[Value, ...], number: int) -> Value:
+    m.hooks.forwards += 1
     with m.numbered(call.node, number % MOST_NUMBERED):
-        return call_value(m, hook, Call(call.node, args))
+        given = call_value(m, hook, Call(call.node, args))
+    m.hooks.forwards -= 1
+    return given
 
 
 def _seen_through(m: Machine, call: Call, value: Value, tag: str, *, surely: bool) -> Value:

@@ -24,7 +24,6 @@ from gradvet.autograd.library import (
     workers,
 )
 from gradvet.autograd.library.distributions import call_distribution, samples
-from gradvet.autograd.library.escapes import in_thread
 from gradvet.autograd.library.results import tensor_like
 from gradvet.autograd.library.tensor_methods import MethodCall
 from gradvet.autograd.machine import Machine
@@ -236,8 +235,10 @@ def _sequence(m: Machine, ref: Ref, content: Sequence, name: str, call: Call) ->
                 extend(m, ref, args[0], call.node)
             return NONE
         case "pop" | "popleft":
+            m.hooks.took(ref, in_backward=m.hooks.firing)
             return _pop(m, ref, content, name, args, call)
         case "clear":
+            m.hooks.took(ref, in_backward=False)
             m.update(ref, lambda c: Sequence(c.kind) if type(c) is Sequence else c)
             return NONE
         case "copy":
@@ -601,7 +602,7 @@ def _instance(m: Machine, ref: Ref, content: Instance, name: str, call: Call) ->
         return NONE
     work = find_in_class(m, content.owner, "run") if name == "start" else None
     if work is not None and info.external & workers.THREADS:
-        in_thread(m, Bound(work, ref), Call(call.node, ()))
+        workers.run_thread(m, Bound(work, ref), Call(call.node, ()))
         return NONE
     return unknown_call(m, call, f"the result of `{name}`", ref)
 

@@ -35,6 +35,7 @@ from gradvet.autograd.memory.values import (
     const,
     join,
     join_all,
+    refs,
 )
 from gradvet.autograd.python.calls import Call, call_value, find_in_class, unknown_call
 from gradvet.autograd.python.objects import element_of, items_of
@@ -168,6 +169,9 @@ def clear_gradients(m: Machine, leaves: Iterable[int], call: Call, optimizer: in
         m.judge.protocol.clear(leaves, call.node, optimizer)
     flag = call.argument(0, "set_to_none")
     if flag is not None and flag != TRUE:
+        if m.judge is not None and flag == FALSE:
+            kept = (m.cells.get((leaf, "grad")) for leaf in leaves)
+            m.judge.snapshots.zeroed([ref.address for value in kept for ref in refs(value)], call.node)
         return
     for leaf in leaves:
         m.store.set((leaf, "grad"), NONE)

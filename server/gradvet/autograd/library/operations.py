@@ -8,6 +8,7 @@ from gradvet.autograd.knowledge.lookup import Op, Output
 from gradvet.autograd.knowledge.ops import joined
 from gradvet.autograd.library import unrecorded
 from gradvet.autograd.library.changes import edit
+from gradvet.autograd.library.dense import FLATTENING, is_dense
 from gradvet.autograd.library.inputs import (
     Carried,
     argument_kind,
@@ -251,7 +252,8 @@ def _output(
         granted = YES
     state = computed(m, site, address, words, out.fn, granted, through, inputs, dtype, op, out, places=places)
     if out.view != "never" and shared:
-        state = _as_view(m, state, shared[0], out, words, site)
+        in_place = op.name.rpartition(".")[2] in FLATTENING and is_dense(shared[0].state)
+        state = _as_view(m, state, shared[0], out, words, site, shares=in_place)
     elif out.share != "never" and shared:
         state = state._replace(storage=state.storage | shared[0].state.storage)
     if out.view != "never" and not shared and inputs.unknown:
@@ -306,19 +308,22 @@ def _view_made(m: Machine, base: Tensor, out: Output) -> int:
     return own if base.made_as == ORDINARY else own | base.made_as & ~EXPANDED
 
 
-def _as_view(m: Machine, state: Tensor, source: Operand, out: Output, words: str, site: ast.AST) -> Tensor:
-    """The state of an output that is, or may be, a view of a tensor."""
+def _as_view(
+    m: Machine, state: Tensor, source: Operand, out: Output, words: str, site: ast.AST, *, shares: bool
+) -> Tensor:
+    """The state of an output that is, or may be, a view of a tensor; where it `shares` its memory it is no copy."""
     base = source.state
     view = TRUTH[out.view]
     unrecorded.view_made(m, site)
-    storage = base.storage if out.share == "always" or view == YES else base.storage | state.storage
+    shares = shares or out.share == "always"
+    storage = base.storage if shares or view == YES else base.storage | state.storage
     if base.inference & YES and view & YES:
         view = NO if base.inference == YES else MAYBE  # autograd does not track views of inference tensors
     if view & YES:
         state = state._replace(made_as=_view_made(m, base, out) | (ORDINARY if view != YES else 0))
     if m.batched:
         view |= NO
-    sure = out.share == "always" or out.view == "always"
+    sure = shares or out.view == "always"
     inference = base.inference if sure else state.inference | base.inference
     bases = bases_of(m, source.value) if view & YES else NOTHING
     state = state._replace(storage=storage, view=view, alias=base.alias, inference=inference, base=bases)

@@ -39,6 +39,7 @@ from gradvet.autograd.memory.values import (
     Sequence,
     Unknown,
     Value,
+    const,
 )
 
 TensorMethod = Callable[[Machine, Value, Tensor, "MethodCall"], Value]
@@ -84,7 +85,7 @@ def call_method(m: Machine, receiver: Value, call: MethodCall) -> Value:
     special = METHODS.get(call.name)
     if special is not None and state is not None:
         return special(m, receiver, state, call)
-    op = load().method(call.name)
+    op = load().method("cpu" if _is_to_cpu(call) else call.name)
     if op is None:
         return m.unknown(call.node, f"the result of `{call.name}`", (receiver, *call.args))
     return perform(
@@ -96,6 +97,13 @@ def call_method(m: Machine, receiver: Value, call: MethodCall) -> Value:
         name=f"{call.name}()",
         target=call.receiver_node,
     )
+
+
+def _is_to_cpu(call: MethodCall) -> bool:
+    """Whether a call is `to("cpu")`, which is the same as `cpu()`."""
+    words = call.keywords.keys() - {"non_blocking"}
+    given = [*call.args, *(call.keywords[word] for word in words)]
+    return call.name == "to" and given == [const("cpu")] and words <= {"device"}
 
 
 @method("backward")

@@ -59,6 +59,7 @@ from gradvet.autograd.memory.values import (
     Value,
     const,
     join,
+    refs,
 )
 from gradvet.autograd.python.calls import Call, call_value, unknown_call
 from gradvet.autograd.python.control import fork, is_instance
@@ -553,6 +554,11 @@ def _parameter(m: Machine, name: str, call: Call) -> Value:
     "torch.nn.SyncBatchNorm.convert_sync_batchnorm", "torch._dynamo.optimize", "torch.jit.ignore", "torch.jit.export",
 )  # fmt: skip
 def _wrapper(m: Machine, name: str, call: Call) -> Value:
+    if name.endswith("Parallel") and call.args:
+        given = {ref.address & ~1: call.node for ref in refs(call.args[0])}
+        m.in_wrapper.update(given)
+        if "Distributed" in name:
+            m.parallel.update(given)
     return call.args[0] if call.args else Partial(External("gradvet.identity"), (), ())
 
 

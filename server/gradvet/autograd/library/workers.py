@@ -32,6 +32,8 @@ _BETWEEN_PROCESSES = (
     "torch.multiprocessing.Queue", "torch.multiprocessing.SimpleQueue",
 )  # fmt: skip
 _SPAWN = "torch.multiprocessing.spawn"
+_TAKES = "#takes"
+"""The cell of a queue that holds what a thread runs which takes things out of it, and with what."""
 
 
 THREADS = frozenset({"threading.Thread"})
@@ -43,8 +45,15 @@ def _thread(m: Machine, name: str, call: Call) -> Value:
     target = call.argument(1, "target" if name.endswith("Thread") else "function")
     if target is not None and target != NONE:
         args = items_of(m, call.keywords.get("args", Tuple(()))) or ()
-        in_thread(m, target, Call(call.node, tuple(args)))
+        run_thread(m, target, Call(call.node, tuple(args)))
     return m.unknown(call.node, "a thread", ())
+
+
+def run_thread(m: Machine, work: Value, call: Call) -> None:
+    """Run what a thread runs; where it takes things out of queues, it does so again whenever something is put there."""
+    outer, m.thread = m.thread, Tuple((work, Tuple(call.args)))
+    in_thread(m, work, call)
+    m.thread = outer
 
 
 @handles(
@@ -139,6 +148,19 @@ def _map(m: Machine, name: str, call: Call) -> Value:
     return m.new(call.node, Sequence("list", None, value, nonempty=True))
 
 
+def _taken_out(m: Machine, ref: Ref, new: Value, call: Call) -> None:
+    """The thread that waits for what is put into a queue goes on with it."""
+    waiting = m.cells.get((ref.address, _TAKES))
+    if type(waiting) is not Tuple or m.thread is not None:
+        return
+    work, args = waiting.items
+    before = m.cells[ref.address]
+    m.store.set(ref.address, Pool("queue", new))
+    m.queued[call.node] = new
+    run_thread(m, work, Call(call.node, args.items))
+    m.store.set(ref.address, before)
+
+
 def _queue_method(m: Machine, ref: Ref, content: Pool, name: str, call: Call) -> Value:
     if name in ("put", "put_nowait") and call.args:
         new = call.args[0]
@@ -150,8 +172,11 @@ def _queue_method(m: Machine, ref: Ref, content: Pool, name: str, call: Call) ->
                 c._replace(value=new if c.value is None else join(c.value, new)) if type(c) is Pool else c
             ),
         )
+        _taken_out(m, ref, new, call)
         return NONE
     if name in ("get", "get_nowait"):
+        if m.thread is not None and (ref.address, "#processes") not in m.cells:
+            m.store.set((ref.address, _TAKES), m.thread)
         known = join_all([v for v in (content.value,) if v is not None])
         return known if known is not None else unknown_call(m, call, "what a queue gives")
     return NONE if name in ("join", "task_done") else unknown_call(m, call, f"the result of `{name}`")

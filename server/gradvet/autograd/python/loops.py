@@ -3,9 +3,10 @@
 import ast
 from collections.abc import Callable
 
+from gradvet.autograd.graph import node_key
 from gradvet.autograd.library import batches
 from gradvet.autograd.machine import MOST_PASSES, Loop, Machine
-from gradvet.autograd.memory.domain import MAYBE, NO, YES, Tensor
+from gradvet.autograd.memory.domain import MAYBE, NO, YES, Node, Tensor
 from gradvet.autograd.memory.store import Delta
 from gradvet.autograd.memory.values import (
     Each,
@@ -72,8 +73,10 @@ def _run_over(m: Machine, node: ast.For, source: Value) -> bool:
 
     def following() -> None:
         refresh(m, source)
-        assign(m, node.target, element_of(m, source, node.iter), node)
+        element = element_of(m, source, node.iter)
+        assign(m, node.target, _made_anew(m, node, element) if is_generator else element, node)
 
+    is_generator = type(content) is Sequence and content.kind == "generator"
     if type(content) is Sequence or type(content) in ELEMENTS:
         return _repeat(m, node, following)
     element = element_of(m, source, node.iter)
@@ -93,6 +96,22 @@ def _picks(m: Machine, node: ast.For, numbers: tuple[Value, ...]) -> bool:
             if (type(held) is Layer and held.children) or any(_trains(content) for content in contents):
                 return m.may_unroll(node, len(numbers))
     return False
+
+
+def _made_anew(m: Machine, node: ast.For, value: Value, tag: str = "") -> Value:
+    """What a generator has trained with and then handed out: in each iteration it is another one."""
+    if type(value) is Tuple:
+        items = tuple(_made_anew(m, node, item, f"{tag}.{at}") for at, item in enumerate(value.items))
+        return value._replace(items=items)
+    state = m.tensor(value) if type(value) is Ref else None
+    made = m.cells.get(node_key(min(state.nodes))) if state is not None and len(state.nodes) == 1 else None
+    if state is None or not state.has_graph or type(made) is not Node or made.freed != YES:
+        return value
+    address = m.address(node, f"handed out{tag}")
+    m.store.set(node_key(address), made)
+    m.place(address, state._replace(nodes=frozenset({address})))
+    m.loops[-1].trains = True
+    return Ref(address)
 
 
 def _held(m: Machine, node: ast.expr) -> Value | None:

@@ -237,6 +237,8 @@ def _instance_attribute(
     getter = find_in_class(m, content.owner, "__getattr__")
     if getter is not None and not name.startswith("__"):
         return call_value(m, Bound(getter, ref), Call(node, (const(name),)))
+    if info.is_module and name == "module" and ref.address & ~1 in m.in_wrapper:
+        return ref  # what wraps it is not told apart from it
     if info.is_module and (called or name in layers.MODULE_METHODS):
         return Method(ref, name, node)
     if called:
