@@ -4,6 +4,7 @@ import ast
 from dataclasses import dataclass
 
 from gradvet.autograd.events import Event
+from gradvet.autograd.memory.domain import Tensor
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +20,13 @@ class SharedEdit(Event):
     target: ast.expr | None
     read: ast.AST | None
     saved: tuple[ast.AST, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OutRecorded(Event):
+    """An op is given `out=` where grad mode is on, and this tensor, which takes part, requires grad."""
+
+    tensor: Tensor
 
 
 @dataclass(frozen=True, slots=True)

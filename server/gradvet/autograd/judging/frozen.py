@@ -22,7 +22,7 @@ def reference_models(m: Machine, judge: Judge) -> None:
     frozen: set[int] = set()
     told: set[ast.AST] = set()
     found = []
-    for call in judge.modules:
+    for call in (*judge.modules, *judge.inner):
         leaves = _training_leaves(m, call) if call.training == FALSE and call.mode == GRAD else set()
         evidence = _put_into_eval(m, judge, call) if leaves and leaves.isdisjoint(touched) else None
         if evidence is not None:
@@ -40,8 +40,9 @@ def reference_models(m: Machine, judge: Judge) -> None:
                 m.emit(
                     ReferenceWithGrad(evidence, where, call.site, trains[-1].site, None, nothing_passes=False)
                 )
+    inner = {id(call) for call in judge.inner}
     for call, evidence, runs, passes in found:
-        if passes or call.site in told or call.module.address & ~1 in frozen:
+        if id(call) in inner or passes or call.site in told or call.module.address & ~1 in frozen:
             continue
         cut = None if runs or _escapes(judge, call) else _detached(m, {node & ~1 for node in call.nodes})
         if runs or cut is not None:

@@ -48,6 +48,7 @@ from gradvet.autograd.library.storages import savers
 from gradvet.autograd.machine import Loop, Machine
 from gradvet.autograd.memory.domain import GRAD, YES, Node, Origin, Tensor
 from gradvet.autograd.memory.values import (
+    FALSE,
     TRUE,
     Dict,
     Instance,
@@ -120,6 +121,8 @@ class Judge:
 
     machine: Machine
     modules: list[ModuleCall] = field(default_factory=list)
+    inner: list[ModuleCall] = field(default_factory=list)
+    """The calls of what is in eval mode, in forwards of other modules."""
     edits: list[Edit] = field(default_factory=list)
     data: dict[tuple[ast.AST, tuple[ast.AST, ...]], DataRead] = field(default_factory=dict)
     optimizers: list[tuple[Ref, Optimizer, ast.AST]] = field(default_factory=list)
@@ -404,9 +407,12 @@ class Judge:
         frame = m.frames[-1]
         if self.containers:
             return
-        if any(getattr(f.node, "name", "") == "forward" for f in m.frames):
+        inside = any(getattr(f.node, "name", "") == "forward" for f in m.frames)
+        training = m.cells.get((ref.address, "training"))
+        if inside:
             self.in_forwards.add(frame.node)
-            return
+            if training != FALSE:
+                return
         if m.mode == GRAD and m.mode_nodes:
             return  # somebody turned grad mode on for it
         held = held_tensors(m, result)
@@ -414,14 +420,14 @@ class Judge:
         if not graphs:
             return
         nodes = frozenset[int]().union(*(state.nodes for state in graphs))
-        self.modules.append(
+        (self.inner if inside else self.modules).append(
             ModuleCall(
                 site,
                 m.where(),
                 graphs[0],
                 nodes,
                 ref,
-                m.cells.get((ref.address, "training")),
+                training,
                 m.mode,
                 frame.node,
                 bool(m.loops),

@@ -161,6 +161,8 @@ class Registration:
         if all(s.parameter & YES for _, s in states) or any(not s.requires_grad & YES for _, s in states):
             return None
         moved = [s for _, s in states if s.origin is not None and s.origin.text in MOVES]
+        if moved:  # what is moved to what it was before is the leaf no more
+            moved += [s for _, s in states if s.origin is not None and s.origin.text == "float()"]
         if len(states) == 1 and states[0][1].is_leaf == YES:
             if states[0][1].requires_grad != YES:
                 return None

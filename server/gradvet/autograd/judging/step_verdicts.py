@@ -351,10 +351,23 @@ class StepVerdicts:
         return None
 
     def _is_every_few(self, loop: ast.AST, step: Site, others: Iterable[Site]) -> bool:
-        choices = self._choices.get(loop)
-        if choices is None:
-            choices = self._choices[loop] = _choices(loop)
+        choices: list[_Choice] = []
+        for scope in (loop, *self._called_in(loop, step)):
+            if scope not in self._choices:
+                self._choices[scope] = _choices(scope)
+            choices += self._choices[scope]
         return _is_every_few(choices, step, others)
+
+    def _called_in(self, loop: ast.AST, step: Site) -> list[ast.AST]:
+        """The functions that a loop calls, on the way to a step."""
+        on_the_way = {step.node, *step.calls}
+        found: list[ast.AST] = []
+        for function in self.machine.reached if step.calls else ():
+            if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                inside = set(walk(function))
+                if not inside.isdisjoint(on_the_way) and loop not in inside:
+                    found.append(function)
+        return found
 
     def _serves(self, backward: int, but: Site) -> bool:
         """Whether a step elsewhere uses what a backward gave to its own parameters."""

@@ -87,7 +87,10 @@ class Targets:
         # What the author says must stop is checked by itself.
         stated = {getattr(event.node, "lineno", 0) for event in m.events if type(event) is StopCrossed}
         followers = list(self._followers(frozenset(self.flow.stepped))) if self.flow.all_known else []
+        following = {found.node for found in followers}
         for found in (*followers, *self.found.values()):
+            if found.kind == "teacher" and not following.isdisjoint(ast.walk(found.node)):
+                continue
             if (
                 getattr(found.node, "lineno", 0) in stated
                 or found.node in told
@@ -326,6 +329,8 @@ class Targets:
             if not leaves or not leaves <= follows.keys():
                 return False
             averaged = leaves <= self.flow.averages and any(map(_TEACHES.search, _names(call.site)))
+            if not stepped and not averaged:
+                return False  # the steps are made by what is not known
             return (averaged or stepped.isdisjoint(leaves)) and leaves.isdisjoint(self.flow.read)
 
         for call in calls.values():
@@ -336,9 +341,9 @@ class Targets:
                 continue  # a part of a network: the call of the whole one is the place to speak of
             leaves = {leaf & ~1 for leaf in call.leaves}
             for run in self.flow.backwards:
-                if not call.nodes.isdisjoint(run.seen) and not stepped.isdisjoint(
-                    at & ~1 for at in run.leaves
-                ):
+                trained = {at & ~1 for at in run.leaves}
+                trained &= stepped or trained - follows.keys()
+                if not call.nodes.isdisjoint(run.seen) and trained:
                     evidence = follows[min(leaves)]
                     yield Found("follower", call.site, call.calls, None, run.site, evidence, call.leaves)
                     break

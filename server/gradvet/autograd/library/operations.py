@@ -2,6 +2,7 @@
 
 import ast
 
+from gradvet.autograd.events_alias import OutRecorded
 from gradvet.autograd.graph import node_key
 from gradvet.autograd.held import held_tensors
 from gradvet.autograd.knowledge.lookup import Op, Output
@@ -53,6 +54,8 @@ from gradvet.autograd.memory.values import (
     join_all,
 )
 
+_NOT_REFUSED = frozenset({"torch.softmax", "torch.log_softmax", "torch.diag", "torch.floor_divide"})
+"""Functions that take `out=` also where a gradient is wanted, and leave none (measured on torch 2.13)."""
 TRUTH = {"always": YES, "maybe": MAYBE, "never": NO}
 
 
@@ -115,7 +118,17 @@ def _into(
     """`out=`: the result is written into a tensor that is there, which is what the call gives."""
     out = keywords["out"]
     inputs = bind(m, site, op, args, {word: value for word, value in keywords.items() if word != "out"})
-    for part in out.items if type(out) is Tuple else (out,):
+    parts = out.items if type(out) is Tuple else (out,)
+    asking = [o.state for o in inputs.operands if o.state.requires_grad == YES and o.state.dtype != INTEGER]
+    asking += [state for part in parts for _, state in m.tensors(part) if state.requires_grad == YES]
+    records = (
+        op.name.startswith("torch.") and op.name.count(".") == 1 and any(o.grad != "never" for o in op.out)
+    )
+    if m.mode == GRAD and asking and records and op.name not in _NOT_REFUSED:
+        m.emit(OutRecorded(site, m.where(), asking[0]))
+        m.raised = True
+        return out
+    for part in parts:
         edit(m, site, part, name or op.name, inputs.operands, fn=op.out[0].fn if op.out else ())
     return out
 
