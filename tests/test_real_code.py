@@ -1,11 +1,18 @@
 """Shapes of real programs of which no rule should speak: each stands for a kind of mistake that a dry run can make."""
 
+import ast
 import time
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from gradvet.analysis import analyze
+from gradvet.autograd.graph import node_key
+from gradvet.autograd.judging.chains import PART, Chains
+from gradvet.autograd.memory.domain import NOTHING, Node
 from gradvet.config import Config
+from gradvet.syntax.cells import CellSource
 from gradvet.text import Source
 
 HEAD = "import torch\nimport numpy as np\nimport torch.nn.functional as F\nfrom torch import nn\nfrom elsewhere import *\n"
@@ -1006,6 +1013,360 @@ class Perceptual(nn.Module):
                 loss += weight * self.criterion(given[layer], wanted[layer].detach())
         return loss.float()
 """,
+    "a parameter that is computed of another under a longer name is not the one that was deleted": """
+class Normed(nn.Module):
+    def __init__(self, module, name="weight"):
+        super().__init__()
+        self.module, self.name = module, name
+        if not self._made():
+            self._make()
+
+    def _made(self):
+        try:
+            getattr(self.module, self.name + "_bar")
+            return True
+        except AttributeError:
+            return False
+
+    def _make(self):
+        w = getattr(self.module, self.name)
+        del self.module._parameters[self.name]
+        self.module.register_parameter(self.name + "_bar", nn.Parameter(w.data))
+
+    def forward(self, x):
+        setattr(self.module, self.name, getattr(self.module, self.name + "_bar") * 2)
+        return self.module.forward(x)
+
+net = nn.Sequential(Normed(nn.Linear(3, 4)), nn.ReLU(), Normed(nn.Linear(4, 1)))
+optimizer = torch.optim.Adam(net.parameters())
+for x in loader:
+    optimizer.zero_grad()
+    net(x).mean().backward()
+    optimizer.step()
+    point = torch.autograd.Variable(x.data * 2, requires_grad=True)
+    out = net(point)
+    slope = torch.autograd.grad(out, point, torch.ones(out.size()), create_graph=True)[0]
+    optimizer.zero_grad()
+    ((slope.norm(2, 1) - 1) ** 2).mean().backward()
+    optimizer.step()
+""",
+    "a part with parameters of its own of a network that is only looked through": """
+class Start(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.input = nn.Parameter(torch.randn(1, 4))
+
+    def forward(self, x):
+        return self.input.repeat(x.shape[0], 1)
+
+class Generator(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.start, self.layer = Start(), nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.layer(self.start(x) + x)
+
+g = Generator().requires_grad_(True)
+latent = torch.randn(2, 4, requires_grad=True)
+optimizer = torch.optim.Adam([latent])
+for x in loader:
+    loss = F.mse_loss(g(latent), x)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
+    "a weight that may learn itself makes a term of what was detached": """
+class Agent:
+    def __init__(self, model, optimizer, alpha):
+        self.model, self.optimizer, self.alpha = model, optimizer, alpha
+
+    def update(self, x):
+        score = self.model(x)
+        loss = (self.alpha.detach() * score).mean() + (self.alpha * score.detach()).mean()
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+
+net, alpha = nn.Linear(3, 1), make()
+optimizer = torch.optim.Adam([*net.parameters(), alpha])
+for x in loader:
+    score = net(x)
+    loss = score.mean() + (alpha * score.detach()).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
+    "a parameter that is frozen while its values are set, and others that are frozen instead": """
+def prune(layer, index):
+    kept = layer.weight.index_select(0, index).detach().clone()
+    new = nn.Linear(3, 4)
+    new.weight.requires_grad = False
+    new.weight.copy_(kept)
+    new.weight.requires_grad = True
+    return new
+
+class Heads:
+    def __init__(self, count):
+        self.heads = nn.ModuleList()
+        for _ in range(count):
+            self.heads.append(nn.Linear(3, 1))
+
+    def choose(self, task):
+        for i, head in enumerate(self.heads):
+            if i > task:
+                for p in head.parameters():
+                    p.requires_grad = False
+            else:
+                for p in head.parameters():
+                    p.requires_grad = True
+""",
+    "one of two optimizers is made, and made anew later": """
+class Prompted:
+    def __init__(self, args):
+        self.args = args
+        self.backbone, self.prompt = nn.Linear(3, 3), nn.Linear(3, 1)
+        self.optimizer = self.make()
+
+    def make(self):
+        options = {"params": list(self.prompt.parameters()), "lr": self.args.lr}
+        if self.args.optimizer == "sgd":
+            optimizer = torch.optim.SGD(**options)
+        else:
+            optimizer = torch.optim.Adam(**options)
+        return optimizer
+
+    def begin(self):
+        self.optimizer = self.make()
+
+    def observe(self, x):
+        self.optimizer.zero_grad()
+        loss = self.prompt(self.backbone(x)).mean()
+        loss.backward()
+        self.optimizer.step()
+
+def main(args):
+    model = Prompted(args)
+    for task in range(5):
+        model.begin()
+        for x in args.loader:
+            model.observe(x)
+""",
+    "slots of a list that a function fills for itself": """
+def distance(a, b):
+    b = b.softmax(1)
+    if a.size(1) > b.size(1):
+        b = torch.cat([b, torch.zeros(1, a.size(1) - b.size(1))], dim=1)
+    return (-b * a.log_softmax(1)).sum(1).mean()
+
+class Learner(nn.Module):
+    def __init__(self, hard):
+        super().__init__()
+        self.net, self.hard = nn.Linear(3, 4), hard
+
+    def learn(self, xs, ys, scores, at_once):
+        total = [None] * len(xs)
+        labels = [None] * len(xs)
+        soft = [None] * len(xs)
+        for i in range(len(xs)):
+            out = self.net(xs[i])
+            if ys is not None and ys[i] is not None:
+                labels[i] = F.cross_entropy(out, ys[i])
+            if scores is not None and scores[i] is not None:
+                soft[i] = distance(out, scores[i])
+            if self.hard == "hard":
+                total[i] = labels[i]
+            elif self.hard == "soft":
+                total[i] = soft[i]
+            if at_once:
+                (total[i] / len(xs)).backward()
+        return sum(total)
+""",
+    "modules that are registered under names that are put together": """
+class Block(nn.Module):
+    def __init__(self, a, b, act):
+        super().__init__()
+        self.layers = [nn.Linear(a, b), act]
+        for i, layer in enumerate(self.layers):
+            self.add_module(str(i), layer)
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+class Head(nn.Module):
+    def __init__(self, sizes):
+        super().__init__()
+        self.layers = []
+        for i, (a, b) in enumerate(zip(sizes, sizes[1:])):
+            layer = Block(a, b, nn.ReLU())
+            self.layers.append(layer)
+            self.add_module(f"layer_{i}", layer)
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+""",
+    "a meter that takes nothing but numbers": """
+import collections
+
+class Meter:
+    def __init__(self):
+        self.window = collections.deque(maxlen=20)
+
+    def update(self, **values):
+        for name, value in values.items():
+            if isinstance(value, torch.Tensor):
+                value = value.item()
+            assert isinstance(value, (float, int))
+            self.window.append(value)
+
+def train(model, criterion, loader, optimizer):
+    model.train()
+    criterion.train()
+    meter = Meter()
+    for x, y in loader:
+        losses = criterion(model(x), y)
+        weights = criterion.weights
+        loss = sum(losses[k] * weights[k] for k in losses.keys() if k in weights)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        meter.update(error=losses["error"])
+""",
+    "a measure that is taken where its callers have turned grad mode off": """
+class Distance:
+    def __init__(self):
+        self.total = 0
+        self.net = metrics.Perceptual("alex").eval()
+
+    def update(self, a, b):
+        self.total += self.net(a, b).item()
+
+class Trainer:
+    def __init__(self, model, metrics):
+        self.model, self.metrics = model, metrics
+
+    def evaluate(self, loader):
+        self.model.eval()
+        with torch.no_grad():
+            for x, y in loader:
+                out = self.model(x)
+                for metric in self.metrics:
+                    metric.update(out, y)
+""",
+    "a model whose forward takes a gradient cannot be evaluated without": """
+class Unrolled(nn.Module):
+    def __init__(self, energy):
+        super().__init__()
+        self.energy = energy
+
+    def forward(self, x):
+        y = torch.zeros(x.size(0), 10, requires_grad=True)
+        inner = differentiable(torch.optim.SGD([y], lr=0.1), [y])
+        for _ in range(5):
+            (y,) = inner.step(self.energy(x, y).sum(), params=[y])
+        return y
+
+def test(model, loader):
+    model.eval()
+    right = 0
+    for x, y in loader:
+        right += model(x).argmax(1).eq(y).sum().item()
+    return right
+
+if __name__ == "__main__":
+    energy = Energy()
+    test(Unrolled(energy), load())
+""",
+    "a helper of a pipeline that runs without grad mode": """
+class Pipeline:
+    def __init__(self):
+        self.vae = nn.Sequential(nn.Conv2d(4, 8, 1), nn.Conv2d(8, 3, 1))
+
+    def decode(self, latents):
+        image = (self.vae(latents) / 2 + 0.5).clamp(0, 1)
+        return image.cpu().permute(0, 2, 3, 1).float().numpy()
+
+    @torch.no_grad()
+    def __call__(self, latents):
+        return self.vae(latents)
+""",
+    "what is collected and emptied when it was used, though not all of it was": """
+class Policy(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.action, self.value = nn.Linear(4, 8), nn.Linear(8, 2), nn.Linear(8, 1)
+        self.saved, self.rewards = [], []
+
+    def forward(self, x):
+        x = self.body(x).relu()
+        return self.action(x).softmax(-1), self.value(x)
+
+policy = Policy()
+optimizer = torch.optim.Adam([*policy.body.parameters(), *policy.action.parameters()])
+
+def act(state):
+    chances, value = policy(state)
+    choice = torch.distributions.Categorical(chances)
+    action = choice.sample()
+    policy.saved.append((choice.log_prob(action), value))
+    return action.item()
+
+def finish():
+    loss = [-chance * reward for (chance, _), reward in zip(policy.saved, policy.rewards)]
+    optimizer.zero_grad()
+    torch.stack(loss).sum().backward()
+    optimizer.step()
+    del policy.rewards[:]
+    del policy.saved[:]
+
+for episode in range(100):
+    state = env.reset()
+    for t in range(1000):
+        state, reward, done = env.step(act(state))
+        policy.rewards.append(reward)
+        if done:
+            break
+    finish()
+""",
+    "what architectures are weighted by is handed out in a list": """
+class Network(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(3, 3)
+        self.alphas = torch.randn(3, requires_grad=True)
+        self._architecture = [self.alphas]
+
+    def forward(self, x):
+        return self.layer(x) * self.alphas.softmax(0)
+
+    def architecture(self):
+        return self._architecture
+
+net = Network()
+net(torch.ones(2, 3)).sum().backward()
+""",
+    "slots of states of which each takes the place of the one before": """
+def cut(h):
+    return h.detach()
+
+def train(model, optimizer, data, small):
+    hidden = [model.start(small) for _ in range(4)]
+    for xs, ys in data:
+        optimizer.zero_grad()
+        start, slot = 0, 0
+        while start < 4 * small:
+            x, y = xs[start : start + small], ys[start : start + small]
+            hidden[slot] = cut(hidden[slot])
+            out, hidden[slot] = model(x, hidden[slot])
+            F.cross_entropy(out, y).backward()
+            slot += 1
+            start += small
+        optimizer.step()
+""",
     "a term that is one of very many": """
 def distil(loader, modules, criteria, optimizer, opt):
     for module in modules:
@@ -1099,6 +1460,23 @@ def test_what_real_code_does_is_not_told(sentence: str) -> None:
     """No warning and no error."""
     analysis = analyze(Source("main.py", HEAD + SILENT[sentence]), Config())
     assert [] == [d.message for d in analysis.diagnostics if d.severity.value != "info"]
+
+
+def test_what_ends_a_cell_is_shown() -> None:
+    """The value of a cell's last line is looked at; what is dropped before it is told of."""
+    cells = ["import torch\nx = torch.randn(3)", "x.abs()", "x.abs()\nprint(x)", "x.exp()"]
+    analysis = analyze(CellSource("nb.ipynb", cells), Config())
+    assert [("call-forgotten", 4)] == [
+        (d.rule.name, analysis.source.row_column(d.span.start)[0]) for d in analysis.diagnostics
+    ]
+
+
+def test_a_part_of_itself_is_no_way_without_end() -> None:
+    """What earlier iterations have made is one for all, and may be a part of itself."""
+    node = Node(PART, ast.Pass(), frozenset({9}), NOTHING, NOTHING)
+    machine: Any = SimpleNamespace(cells={node_key(9): node})
+    retention: Any = None
+    assert not Chains(machine, retention)._is_joined(node)
 
 
 def test_containers_in_containers_take_no_long_time() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
+from gradvet.autograd.events_call import ResultDropped
 from gradvet.autograd.facts import Expression, Facts
 from gradvet.autograd.python.imports import texts_imported
 from gradvet.autograd.run import Runs, run
@@ -262,6 +263,8 @@ def _findings(
             for kind in rule.on:
                 listeners[kind].append(rule)
     for event in events:
+        if type(event) is ResultDropped and event.node in module.displayed:
+            continue
         for rule in listeners.get(type(event), ()):
             if rule.name in failed:
                 continue

@@ -279,6 +279,7 @@ class Machine:
         self.of_many = False  # whether the object that is made now stands for all of its class
         self.made_nodes = 0
         self.lone: set[ast.AST] = set()
+        self.unsettled: set[ast.AST] = set()  # loops that were left before all that comes of them was seen
         self.consumed: set[ast.AST] = set()
         self.waiting: dict[int, Frame] = {}  # where generators lie that were only named, and who did
         self.put_off: set[ast.AST] = (

@@ -133,6 +133,19 @@ def is_weight(m: Machine, value: Value, depth: int = 0) -> bool:
     )
 
 
+def weights_in(m: Machine, value: Value, depth: int = 0) -> frozenset[int]:
+    """The unknown things that a factor is, or is computed from."""
+    found = NOTHING
+    for atom in atoms(value):
+        address = getattr(atom, "address", -1)
+        content = m.cells.get(address)
+        if type(content) is Opaque and depth < MOST_TERMS:
+            found |= {address & ~1}
+            for part in content.inputs:
+                found |= weights_in(m, part, depth + 1)
+    return found
+
+
 def _is_of_weights(m: Machine, content: Opaque, depth: int) -> bool:
     node = content.origin.node if content.origin is not None else None
     return (
@@ -185,4 +198,6 @@ def unknown_cut(m: Machine, value: Value, kind: str, words: str, site: ast.AST) 
     number = m.cut(kind, words, site, leaves, nodes, cuts)
     if m.judge is not None:
         m.judge.cut_notes.behind.setdefault(number, set()).update(unknown_behind(m, value))
+        if kind == "detach":
+            m.judge.cut_notes.may_train(value)
     return cuts | {number}

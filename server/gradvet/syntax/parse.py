@@ -1,12 +1,14 @@
 """Source to tree. Never raises: what will not parse is a problem in the answer."""
 
 import ast
+import bisect
 import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from gradvet.syntax.cells import CellSource
 from gradvet.syntax.heal import Broken, Unreadable, heal, read
 from gradvet.syntax.lexical import skeleton
 from gradvet.syntax.parents import Parents
@@ -57,6 +59,16 @@ class Module:
     def bare(self) -> str:
         """The text with its comments and strings masked, offset for offset; blank where it was left out."""
         return skeleton(self.healed)
+
+    @cached_property
+    def displayed(self) -> frozenset[ast.expr]:
+        """What stands alone at the end of a notebook's cell: what it gives is shown."""
+        last: dict[int, ast.stmt] = {}
+        if isinstance(self.source, CellSource):
+            starts = [first for first, _ in self.source.parts]
+            for statement in self.tree.body:
+                last[bisect.bisect_right(starts, statement.lineno)] = statement
+        return frozenset(statement.value for statement in last.values() if isinstance(statement, ast.Expr))
 
     def holds(self, node: ast.AST) -> bool:
         """Whether a node is one of this tree."""

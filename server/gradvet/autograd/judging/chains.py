@@ -175,10 +175,13 @@ class Chains:
 
     def _is_joined(self, node: Node) -> bool:
         """Whether something was made by joining it with what is new, and perhaps by taking a part of that."""
+        seen = set[int]()
         while node.name == PART and len(node.inputs) == 1:
-            inner = self.machine.cells.get(node_key(next(iter(node.inputs))))
-            if type(inner) is not Node:
-                return False
+            at = next(iter(node.inputs))
+            inner = self.machine.cells.get(node_key(at))
+            if type(inner) is not Node or at in seen:
+                return False  # a part of what an earlier iteration has made is one of itself
+            seen.add(at)
             node = inner
         return node.name in JOINING
 

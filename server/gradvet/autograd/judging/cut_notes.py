@@ -4,6 +4,7 @@ import ast
 from dataclasses import dataclass, field
 
 from gradvet.autograd.memory.domain import YES, Node, Tensor
+from gradvet.autograd.memory.values import Ref, Value, atoms
 
 
 @dataclass(slots=True)
@@ -17,7 +18,9 @@ class CutNotes:
     given to a module, `gathered` those of collectives. `behind`, `unknown_of` and
     `unknown_losses` are the unknown things from which cut values, tensors and losses were
     computed; `copied` are constructors that were given a tensor. `no_backward` are ops that
-    torch records and cannot run backward, `raising` those that a backward came to.
+    torch records and cannot run backward, `raising` those that a backward came to. `trained` are unknown
+    things that a program detaches or gives to an optimizer, `weighted` those by which the result of a cut
+    was multiplied.
     """
 
     forced: dict[int, int] = field(default_factory=dict)
@@ -35,10 +38,16 @@ class CutNotes:
     copied: dict[ast.Call, tuple[tuple[ast.AST, ...], Tensor]] = field(default_factory=dict)
     no_backward: set[ast.AST] = field(default_factory=set)
     raising: dict[ast.AST, ast.AST] = field(default_factory=dict)
+    trained: set[int] = field(default_factory=set)
+    weighted: dict[int, set[int]] = field(default_factory=dict)
 
     def made_leaf(self, leaf: int, cut: int) -> None:
         """A computed value was made a leaf that requires grad; `cut` stands for the place."""
         self.forced[leaf & ~1] = cut
+
+    def may_train(self, value: Value) -> None:
+        """Something unknown is treated as what requires grad."""
+        self.trained |= {atom.address & ~1 for atom in atoms(value) if type(atom) is Ref}
 
     def gradient_wanted(self, leaf: int) -> None:
         """The gradient of a leaf was read or asked for."""

@@ -133,6 +133,8 @@ def _dead_terms(m: Machine, judge: Judge, parents: Parents, told: set[int]) -> N
             continue
         if info.kind in ("detach", "data") and info.nodes and all(at & 1 for at in info.nodes):
             continue  # what an earlier iteration has computed is no term of this one's loss
+        if not judge.cut_notes.weighted.get(number, set()).isdisjoint(judge.cut_notes.trained):
+            continue  # its weight is what the term trains
         told |= {number, *(info.upstream if info.kind == "forced" else ())}
         _tell(m, judge, parents, number, loss, info.leaves & (trained | here), term=True)
 

@@ -50,15 +50,18 @@ class Evaluations:
     machine: Machine
     sites: dict[tuple[int, str], ast.AST] = field(default_factory=dict)
     found: dict[ast.AST, Evaluated] = field(default_factory=dict)
+    unrecorded: set[str] = field(default_factory=set)
+    """The methods that are called, of things that are not known, where autograd does not record."""
 
     def called(self, node: ast.Call, value: Value) -> None:
         """Something was called and gave this value."""
         func = node.func
         if isinstance(func, ast.Attribute) and func.attr in ("eval", "train"):
             self._switched(node, func)
-        elif (
-            self.sites and self.machine.mode == GRAD and self.machine.frames[-1].node is not self.machine.main
-        ):
+        elif self.machine.mode != GRAD:
+            if isinstance(func, ast.Attribute) and is_open(self.machine, value):
+                self.unrecorded.add(func.attr)
+        elif self.sites and self.machine.frames[-1].node is not self.machine.main:
             path = path_of(func)
             if path is None or node in self.found:
                 return
@@ -168,6 +171,27 @@ def _handed_over(frame: Frame, path: str) -> str | None:
 def _asks(frame: Frame) -> bool:
     """Whether a function has to do with gradients itself, or hands out results one by one."""
     return frame.info.is_generator or not frame.info.attributes.isdisjoint(_OF_GRADIENTS)
+
+
+def some_forward_asks(m: Machine) -> bool:
+    """Whether the forward of a module of the program takes a gradient itself, or makes a leaf to take one of."""
+    forwards = [
+        method
+        for info in m.classes.values()
+        if info.is_module
+        for method in info.node.body
+        if isinstance(method, ast.FunctionDef) and method.name == "forward"
+    ]
+    return any(
+        (isinstance(node, ast.Attribute) and node.attr in _OF_GRADIENTS)
+        or (isinstance(node, ast.keyword) and node.arg == "requires_grad" and _is_true(node.value))
+        for forward in forwards
+        for node in walk(forward)
+    )
+
+
+def _is_true(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is True
 
 
 def is_decorated(function: ast.AST) -> bool:

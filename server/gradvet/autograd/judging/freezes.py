@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from gradvet.autograd.events import FreezeUndone
 from gradvet.autograd.machine import Frame, Machine
+from gradvet.autograd.memory.domain import Tensor
 from gradvet.syntax.parents import Parents
 
 Calls = tuple[ast.AST, ...]
@@ -61,6 +62,11 @@ class FreezeNotes:
             together.add(leaf)
             self.thawed[leaf] = (self.work, together)
 
+    def edited(self, state: Tensor) -> None:
+        """A frozen parameter was changed in place, which torch refuses while it trains: that was what it was frozen for."""
+        for at in state.storage:
+            self.frozen.pop(at, None)
+
     def conclude(self, parents: Parents) -> None:
         """Tell of those places that leave nothing of a freeze, whichever way the program takes."""
         for (frozen, thawed), leaves in self.undone.items():
@@ -76,18 +82,20 @@ class FreezeNotes:
 
 
 def _is_a_choice(thaw: ast.AST, freeze: ast.AST, parents: Parents) -> bool:
-    """Whether parameters are made to train only on one way on from where they were frozen."""
+    """Whether parameters are made to train only on one way on from where they were frozen, or on another way."""
     around = {freeze}
     above = parents.get(freeze)
     while above is not None:
         around.add(above)
         above = parents.get(above)
-    above = parents.get(thaw)
+    below, above = thaw, parents.get(thaw)
     while above is not None and above not in around:
         if isinstance(above, (ast.If, ast.match_case)):
             return True
-        above = parents.get(above)
-    return False
+        below, above = above, parents.get(above)
+    if isinstance(above, ast.If):
+        return (below in above.body) is not any(one in around for one in above.body)
+    return isinstance(above, ast.Match)
 
 
 def _is_plain(site: ast.AST, calls: Calls) -> bool:

@@ -439,6 +439,7 @@ class Judge:
         """A tensor was changed in place."""
         m = self.machine
         self.arrays.tensor_edited(site, state, target)
+        self.freezes.edited(state)
         alias = state.alias
         if alias is None:
             return

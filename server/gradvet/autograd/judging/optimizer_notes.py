@@ -118,18 +118,22 @@ class OptimizerNotes:
             return
         cut = {leaf & ~1 for info in m.cuts for leaf in info.leaves}
         sites = {ref.address: (ref, site) for ref, _, site in optimizers}
-        seen: dict[frozenset[int], ast.AST] = {}
+        seen: dict[frozenset[int], tuple[ast.AST, set[ast.AST]]] = {}
         for ref, site in sites.values():
             content = m.cells.get(ref.address)
             if type(content) is not Optimizer or not content.owns or ref.address not in protocol.stepped:
                 continue
             own = frozenset(leaf & ~1 for leaf in content.owns)
             steps = [step for step in protocol.steps if step.leaves == content.owns]
-            twin = seen.setdefault(own, site)
+            stepped = {
+                protocol.sites[step.number].node for step in protocol.steps if step.optimizer == ref.address
+            }
+            twin, other_steps = seen.setdefault(own, (site, stepped))
             empty = bool(steps) and all(g.phases == CLEAR for step in steps for g in step.gradients)
             idle = empty and own.isdisjoint(cut) and own.isdisjoint(protocol.reads)
             idle = idle and not any(leaf & ~1 in own for leaf in reached) and all(map(self._trains, own))
-            if idle or twin is not site:
+            # Those that step in one place are never two: one is used in the other's stead.
+            if idle or (twin is not site and stepped.isdisjoint(other_steps)):
                 place = protocol.sites[steps[-1].number].node if idle else None
                 calls = m.calls_of.get(site, ())
                 other = None if idle else twin
@@ -139,7 +143,8 @@ class OptimizerNotes:
     def _left_out(self, optimizers: list[tuple[Ref, Optimizer, ast.AST]], owned: set[int]) -> None:
         """Emit the optimizer whose losses train a module of nothing but parameters of its own, and that has none of them.
 
-        What has layers may be a network that is only looked through; proxies and centers of losses are to be learnt.
+        What has layers, or is a part of what has, may be a network that is only looked through; proxies and centers
+        of losses are to be learnt.
         """
         m = self.machine
         if m.judge is None or not m.judge.flow.stepped:
@@ -156,7 +161,7 @@ class OptimizerNotes:
                 continue
             if not all(
                 self._trains(leaf) and leaf in protocol.fills and self._is_to_learn(leaf) for leaf in leaves
-            ):
+            ) or self._is_part_of_more(address, leaves, owned):
                 continue
             numbers = {number for leaf in leaves for number in protocol.fills[leaf]}
             for ref, _, site in optimizers:
@@ -166,6 +171,18 @@ class OptimizerNotes:
                     names = parameter_names(m, leaves)
                     m.emit(OptimizerMisses(site, m.calls_of.get(site, ()), names, place, False, outside=True))
                     return
+
+    def _is_part_of_more(self, module: int, leaves: set[int], owned: set[int]) -> bool:
+        """Whether a module stands in one with more parameters that no optimizer has."""
+        m = self.machine
+        for address, held in m.cells.items():
+            if type(address) is not int or address == module or type(held) not in (Instance, Layer):
+                continue
+            if is_module(m, Ref(address)):
+                around = {leaf.address & ~1 for _, leaf in members(m, Ref(address)).parameters}
+                if leaves < around and not around - leaves <= owned:
+                    return True
+        return False
 
     def _is_to_learn(self, leaf: int) -> bool:
         """Whether a parameter begins with something that was drawn or filled, and nothing else moves it.

@@ -61,7 +61,7 @@ class Registration:
             if type(address) is int and type(content) is Instance and m.classes[content.owner].is_module
         ]
         known = owned | {leaf & ~1 for ref, _ in instances for leaf in self._registered(ref)}
-        self.used, self.wanted = self._used_leaves(), wanted
+        self.used, self.wanted = self._used_leaves(), wanted | self._listed(instances)
         told: set[ast.AST] = set()
         for ref, content in instances:
             trains = any(leaf & ~1 in owned for leaf in self._registered(ref))
@@ -82,6 +82,22 @@ class Registration:
 
     def _registered(self, ref: Ref) -> list[int]:
         return [leaf.address for _, leaf in members(self.machine, ref).parameters]
+
+    def _listed(self, instances: list[tuple[Ref, Instance]]) -> set[int]:
+        """The leaves that objects have in lists of their own besides: by these they are handed out to be trained."""
+        cells = self.machine.cells
+        lists = [
+            cells.get(getattr(cells.get((ref.address, name)), "address", -1))
+            for ref, _ in instances
+            for name in self.machine.attributes.get(ref.address & ~1, ())
+        ]
+        parts = [
+            part
+            for content in lists
+            if type(content) is Sequence
+            for part in (*(content.items or ()), content.rest)
+        ]
+        return {ref.address & ~1 for part in parts if part is not None for ref in refs(part)}
 
     def _used_leaves(self) -> set[int]:
         """The leaves that some recorded op took directly."""

@@ -10,9 +10,25 @@ from gradvet.autograd.judging.averages import Average
 from gradvet.autograd.machine import Loop, Machine
 from gradvet.autograd.memory.domain import MAYBE, NO, YES, Node, Tensor
 from gradvet.autograd.memory.rename import rename
-from gradvet.autograd.memory.values import Bound, Dict, Method, Ref, Sequence, Tuple, Union, Value, refs
+from gradvet.autograd.memory.values import (
+    NONE,
+    Bound,
+    Const,
+    Dict,
+    Method,
+    Number,
+    Ref,
+    Sequence,
+    Tuple,
+    Union,
+    Value,
+    atoms,
+    refs,
+)
 from gradvet.syntax.tree import walk
 
+MOST_HOLDERS = 6
+"""So many containers are looked into for what holds them."""
 GROWING = ("+", "*", "=")
 """How something is put into a container: one element more, a key that is not known, an item that is set."""
 
@@ -41,6 +57,8 @@ class Kept:
     attribute: str = ""
     trains: bool = True
     average: Average | None = None
+    at: int = 0
+    """The address of the container that keeps it."""
 
 
 @dataclass(slots=True)
@@ -65,6 +83,8 @@ class Retention:
     elements: dict[int, tuple[Store, Ref]] = field(default_factory=dict)
     """By graph node the store by which what it made became an element of something."""
     entries: set[object] | None = None
+    let_go: set[int] = field(default_factory=set)
+    """The containers that are emptied now and then."""
 
     def end_of_pass(self, loop: Loop, stores: list[Store], around: Loop | None) -> None:
         """Keep what these stores have put where it outlives the iteration, and may outlive one of the loop `around`."""
@@ -75,7 +95,8 @@ class Retention:
             if store.how not in GROWING:
                 self._attribute(store)
                 continue
-            if m.cells.get(store.holder.address) is None:
+            content = m.cells.get(store.holder.address)
+            if content is None or (store.how == "=" and _is_of_things(content)):
                 continue
             if (
                 not loop.trains
@@ -86,6 +107,13 @@ class Retention:
             inside = {ref for ref, _ in held_tensors(m, store.holder)}
             held = [(ref, state) for ref, state in held_tensors(m, store.value) if ref in inside]
             graphs = [(ref, state) for ref, state in held if state.has_graph and state.nodes]
+            if (
+                store.how == "="
+                and loop.node is not None
+                and m.context_of(store.holder.address) == loop.context
+            ):
+                # Slots of the function's own list are filled to be read after the loop, not what a step has used up.
+                graphs = [(ref, state) for ref, state in graphs if self.freed(state.nodes) & YES]
             for ref, state in graphs if graphs and self._is_held(store.holder) else ():
                 self.keep(state, self._place(store, ref), holder_words(store.site)[0], store.holder, "grow")
         if around is not None and stores:
@@ -94,15 +122,29 @@ class Retention:
                 store.value = rename(store.value, born)  # to the loops around, what comes next is a newer one
 
     def _is_held(self, holder: Ref) -> bool:
-        """Whether a name, an attribute or a container still refers to an object: another may have taken its place."""
+        """Whether a name, an attribute or a container still refers to an object.
+
+        Another may have taken its place; what may be None by now was perhaps let go.
+        """
         cells = self.machine.cells
-        self.machine.charge(len(cells))
-        return any(
-            ref.address == holder.address
-            for content in cells.values()
-            for part in _parts(content)
-            for ref in refs(part)
-        )
+        asked, seen = [holder.address], set[int]()
+        while asked and len(seen) < MOST_HOLDERS:
+            address = asked.pop()
+            seen.add(address)
+            self.machine.charge(len(cells))
+            for key, content in cells.items():
+                if not any(
+                    ref.address == address
+                    for part in _parts(content)
+                    if not (type(part) is Union and NONE in part.atoms)
+                    for ref in refs(part)
+                ):
+                    continue
+                if type(key) is not int:
+                    return True
+                if key not in seen:
+                    asked.append(key)
+        return False
 
     def freed(self, nodes: frozenset[int]) -> int:
         """Whether a backward has freed what these nodes and those before them had saved."""
@@ -126,9 +168,12 @@ class Retention:
         self.machine.judge.order += 1
         made = self.machine.site_of(holder.address) if holder is not None else None
         known = freed or self.freed(state.nodes)
-        self.kept.append(
-            Kept(place, state, state.nodes, words, made, known, how, self.machine.judge.order, attribute)
-        )
+        order, at = self.machine.judge.order, holder.address & ~1 if holder is not None else 0
+        self.kept.append(Kept(place, state, state.nodes, words, made, known, how, order, attribute, at=at))
+
+    def emptied(self, holder: Ref) -> None:
+        """A container was emptied: what it held unused was collected for a while, and is let go."""
+        self.let_go.add(holder.address & ~1)
 
     def _place(self, store: Store, ref: Ref) -> Place:
         """The place where what is kept could do without its graph: where it is stored, or where it was handed over."""
@@ -252,6 +297,14 @@ class Retention:
                 words, kept = holder_words(store.site)
                 place = Place(store.site, store.calls, kept)
                 self.keep(state, place, words, store.holder, how, store.how)
+
+
+def _is_of_things(content: object) -> bool:
+    """Whether all slots of a list hold more than None or a number: what is put into one takes another's place."""
+    if type(content) is not Sequence:
+        return False
+    parts = [part for part in (*(content.items or ()), content.rest) if part is not None]
+    return not any(type(atom) in (Const, Number) for part in parts for atom in atoms(part))
 
 
 def _parts(content: object) -> tuple[Value, ...]:

@@ -128,8 +128,13 @@ class StepVerdicts:
         """Whether another optimizer that makes steps has some of these leaves as well, so that one may have fewer.
 
         What was picked for an optimizer by a test that is not followed is held to be all that it was picked from.
-        Of two that are made in two branches there is only ever one.
+        Of two that are made in two branches there is only ever one. What a loop fills that was left before it came
+        to rest is not known.
         """
+        numbers = {number for g in step.gradients for number in g.backwards}
+        around = {loop.node for number in numbers for loop in self.protocol.sites[number].loops}
+        if not around.isdisjoint(self.machine.unsettled):
+            return True
         mine = self.protocol.optimizers.get(step.optimizer, NOTHING)
         return any(
             address in self.protocol.stepped - step.instead and owns != mine and not owns.isdisjoint(mine)

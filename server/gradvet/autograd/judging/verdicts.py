@@ -13,7 +13,12 @@ from gradvet.autograd.judging.cut_paths import cut_paths, cut_subject
 from gradvet.autograd.judging.emptied import emptied_elsewhere
 from gradvet.autograd.judging.equal_arms import equal_arms
 from gradvet.autograd.judging.escapes import told_as_escapes
-from gradvet.autograd.judging.evaluations import gives_graphs, in_unknown_context, is_decorated
+from gradvet.autograd.judging.evaluations import (
+    gives_graphs,
+    in_unknown_context,
+    is_decorated,
+    some_forward_asks,
+)
 from gradvet.autograd.judging.forwards import unrecorded_forwards
 from gradvet.autograd.judging.frozen import reference_models
 from gradvet.autograd.judging.function_forms import function_forms
@@ -24,6 +29,7 @@ from gradvet.autograd.judging.open_data import asks_what, open_data
 from gradvet.autograd.judging.retains import told_as_cuts
 from gradvet.autograd.judging.retention import Kept, holder_words
 from gradvet.autograd.judging.unused_terms import unused_terms
+from gradvet.autograd.library.results import ALONE
 from gradvet.autograd.machine import CutInfo, Machine
 from gradvet.autograd.memory.domain import GRAD, NO, YES, Node, Origin, Tensor
 from gradvet.autograd.memory.values import FALSE
@@ -130,7 +136,11 @@ def _retained(m: Machine, judge: Judge, parents: Parents, unused: set[int]) -> N
             continue  # where it piles up is the place to speak of
         if kept.freed != YES and (m.graph_unseen or _needed(judge, kept) or _as_in_each_pass(kept) in needed):
             continue
-        if kept.how == "grow" and kept.freed != YES and emptied_elsewhere(kept.place, parents):
+        if (
+            kept.how == "grow"
+            and kept.freed != YES
+            and (kept.at in judge.retention.let_go or emptied_elsewhere(kept.place, parents))
+        ):
             continue  # by whoever uses it, when that is
         if unused and any(at & ~1 in unused or at in unused for at in reachable(m, _both_ages(kept.nodes))):
             continue  # its cause is told already: the forward itself should not have recorded
@@ -325,6 +335,8 @@ def _unused(m: Machine, judge: Judge, parents: Parents) -> set[int]:
             evidence = found
         if call.tensor.assumes and _perhaps_without_grad(site, function, parents):
             continue
+        if call.tensor.assumes >= ALONE and getattr(function, "name", "") in judge.evaluations.unrecorded:
+            continue  # a method of this name is called without grad mode, of something that is not known
         unused |= call.nodes
         if function in seen or function in silent or isinstance(function, ast.Lambda):
             continue
@@ -347,6 +359,8 @@ def _perhaps_without_grad(site: ast.AST, function: ast.AST | None, parents: Pare
 def _evaluated_in_open_code(m: Machine, judge: Judge, parents: Parents, told: set[ast.AST | None]) -> None:
     """Emit what evaluates models that are not known, one for each function."""
     used = {at & ~1 for at in judge.used_nodes}
+    if judge.evaluations.found and some_forward_asks(m):
+        return  # what is not known may be a module whose forward takes a gradient itself
     for found in judge.evaluations.found.values():
         function = found.function
         if function in told or in_unknown_context(found.site, function, parents):

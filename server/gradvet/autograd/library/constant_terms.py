@@ -4,7 +4,7 @@ from gradvet.autograd.library.inputs import argument_cuts
 from gradvet.autograd.library.kept import Inputs
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import MAYBE, NO, NOTHING, YES
-from gradvet.autograd.unknowns import is_made_of_data, is_of_data, is_weight
+from gradvet.autograd.unknowns import is_made_of_data, is_of_data, is_weight, weights_in
 
 _LINEAR = frozenset({"+", "-", "+=", "-=", "*", "/", "*=", "/=", "neg", "mean()", "sum()", "add()", "sub()"})
 _ADDING = frozenset({"+", "-", "+=", "-=", "add()", "sub()"})
@@ -39,7 +39,7 @@ def dead_terms(m: Machine, words: str, inputs: Inputs) -> frozenset[int]:
     ):
         # Whatever is computed of constants and of data is a constant; that it may require grad is for the data's sake.
         behind = frozenset[int]().union(*(o.state.cuts for o in inputs.operands))
-        return m.nearest_cut(behind | argument_cuts(m, inputs))
+        return _weighted(m, inputs, m.nearest_cut(behind | argument_cuts(m, inputs)))
     if not inputs.operands:
         return NOTHING
     if words not in _LINEAR:
@@ -65,7 +65,7 @@ def dead_terms(m: Machine, words: str, inputs: Inputs) -> frozenset[int]:
     elif len(inputs.operands) == 1 and all(is_weight(m, value) for value in inputs.unknown):
         state = inputs.operands[0].state
         # A weight of which nothing is known makes of a constant no more than a constant that is weighted.
-        dead = state.dead if state.requires_grad != NO else m.nearest_cut(state.cuts)
+        dead = _weighted(m, inputs, state.dead if state.requires_grad != NO else m.nearest_cut(state.cuts))
     elif len(asking) == 1:
         dead = frozenset(c for c in asking[0].state.dead if m.cuts[c].form in (DERIVATIVE, IN_RESIDUAL))
     return dead
@@ -78,6 +78,15 @@ def _beside(m: Machine, inputs: Inputs) -> frozenset[int]:
     for operand in inputs.operands:
         if operand.state.requires_grad == NO:
             dead |= {c for c in m.nearest_cut(operand.state.cuts) if m.cuts[c].leaves & live}
+    return dead
+
+
+def _weighted(m: Machine, inputs: Inputs, dead: frozenset[int]) -> frozenset[int]:
+    """The cuts of what is multiplied by something unknown, which is noted for them."""
+    if inputs.unknown and dead and m.judge is not None:
+        weights = frozenset[int]().union(*(weights_in(m, value) for value in inputs.unknown))
+        for cut in dead:
+            m.judge.cut_notes.weighted.setdefault(cut, set()).update(weights)
     return dead
 
 

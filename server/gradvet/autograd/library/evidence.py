@@ -121,7 +121,19 @@ def _lead_to_terms(m: Machine, state: Tensor) -> None:
 
 
 def _known(m: Machine, ref: Ref, content: Opaque, site: ast.AST, words: str) -> None:
-    """Something unknown did require grad, or the line would raise: it is a tensor that was computed."""
+    """Something unknown did require grad, or the line would raise: it is a tensor that was computed.
+
+    It may have been made outside the loop that is under way: it is no younger for it, unless the next pass takes
+    another from the same container.
+    """
+    older = [loop for loop in m.loops if ref.address not in loop.allocs]
+    older = [] if _is_any_item(m, ref, content) else older
+    _computed_there(m, ref, content, site, words)
+    for loop in older:
+        loop.allocs.discard(ref.address)
+
+
+def _computed_there(m: Machine, ref: Ref, content: Opaque, site: ast.AST, words: str) -> None:
     inputs = _inputs(m, ref)
     leaves, nodes, cuts = NOTHING, NOTHING, NOTHING
     for state in inputs:
@@ -196,11 +208,8 @@ def _name(content: Opaque, inputs: list[Tensor]) -> str:
 
 
 def _known_alike(m: Machine, ref: Ref, site: ast.AST) -> None:
-    """The same of what was made before, perhaps outside the loop that is under way: it is no younger for it."""
-    older = [loop for loop in m.loops if ref.address not in loop.allocs]
+    """The same of what another call has made before."""
     _known(m, ref, m.cells[ref.address], site, ALIKE)
-    for loop in older:
-        loop.allocs.discard(ref.address)
     m.learnt[ref.address] = ALIKE
 
 
@@ -503,7 +512,7 @@ def expected(m: Machine, ref: Ref, site: ast.AST) -> None:
     if type(content) is Opaque:
         words = m.expected.get(ref.address) or m.alike.get(_operation(content) or _NO_OPERATION)
         if words is not None:
-            _known(m, ref, content, site, words)
+            _computed_there(m, ref, content, site, words)
     elif type(content) is Tensor and content.requires_grad == MAYBE and ref.address in m.expected:
         m.write(ref, _asking(content, m.expected[ref.address]))
 

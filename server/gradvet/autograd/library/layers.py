@@ -57,12 +57,16 @@ NORMED, PARAMETRIZED = "#normed", "#parametrized"
 """Cells for what is computed from other parameters: before each forward, or whenever it is looked at."""
 PLAIN = "#plain"
 """The cell of the names of parameters that were deleted: what is given to such a name later is no parameter."""
+UNNAMED = "*"
+"""The cell of what a module was given under names that are not known."""
 BUFFERS = "#buffers"
 """The cell of the names of the buffers that a module was given and has in its dict of states."""
 SCRIPTED = "#scripted"
 """A cell of a module that TorchScript has compiled."""
 COMPUTED: list[Callable[[Machine, Ref, Value, ast.AST], Value]] = []
 _SIZES = ("kernel_size", "stride", "padding", "dilation", "output_padding")
+
+NOT_THERE = Unknown("an attribute that is not there")
 
 MODULE_METHODS = {
     "parameters", "named_parameters", "modules", "named_modules", "children", "named_children", "state_dict",
@@ -213,10 +217,24 @@ def attribute(m: Machine, ref: Ref, content: Layer, name: str, node: ast.AST, *,
             m.store.set(made.address, m.cells[made.address]._replace(storage=frozenset({made.address})))
         return made
     if content.name:
+        if _is_beyond_torch(m, ref, content, name):
+            return NOT_THERE
         return NONE if name in ("weight", "bias") else _setting(content, name)
     value = m.place_part(ref.address, name, Opaque(f"a part of {words_of(node)}", (ref,), Origin(node, name)))
     m.write_cell(ref, name, value)
     return value
+
+
+def _is_beyond_torch(m: Machine, ref: Ref, content: Layer, name: str) -> bool:
+    """Whether a layer has this attribute only where somebody gives it one: `weight_bar` beside its `weight`.
+
+    No layer of torch calls anything by the name of one of its parameters with more behind it.
+    """
+    deleted = m.cells.get((ref.address, PLAIN))
+    taken = [entry.value for entry in deleted.items] if type(deleted) is Tuple else []
+    return any(name.startswith(f"{part}_") for part in (*dict(content.parameters), *taken)) and not any(
+        (ref.address, cell) in m.cells for cell in (NORMED, PARAMETRIZED)
+    )
 
 
 def _tracks(content: Layer) -> int:
@@ -495,7 +513,11 @@ MAKE_BASE.append(init_external_base)
 def _registered(m: Machine, receiver: Value, name: str, call: Call) -> None:
     """`register_buffer("name", value)` and its kin."""
     label = call.args[0] if call.args else None
-    if type(label) is not Const or len(call.args) <= 1 or type(receiver) is not Ref:
+    if label is None or len(call.args) <= 1 or type(receiver) is not Ref:
+        return
+    if type(label) is not Const:
+        if is_module(m, call.args[1]) or m.tensor(call.args[1]) is not None:
+            m.write_cell(receiver, UNNAMED, call.args[1], certain=False)
         return
     if type(m.cells.get(receiver.address)) is Layer and is_module(m, call.args[1]):
         set_child(m, receiver, label, call.args[1])

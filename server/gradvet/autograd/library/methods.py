@@ -240,6 +240,8 @@ def _sequence(m: Machine, ref: Ref, content: Sequence, name: str, call: Call) ->
         case "clear":
             m.hooks.took(ref, in_backward=False)
             m.update(ref, lambda c: Sequence(c.kind) if type(c) is Sequence else c)
+            if m.judge is not None:
+                m.judge.retention.emptied(ref)
             return NONE
         case "copy":
             return m.new(call.node, content)
@@ -351,6 +353,8 @@ def _dict(m: Machine, ref: Ref, content: Dict, name: str, call: Call) -> Value:
             return m.new(call.node, content)
         case "clear":
             m.update(ref, lambda c: Dict(kind=c.kind) if type(c) is Dict else c)
+            if m.judge is not None:
+                m.judge.retention.emptied(ref)
             return NONE
         case "popitem":
             return Tuple((Text(), content.element if content.element is not None else Unknown()))

@@ -202,6 +202,8 @@ def owned_by(m: Machine, value: Value, depth: int = 0) -> Optimizer:
                 parts = [inner] if inner is not None else [v for _, v in content.items]
             else:
                 known = False
+                if m.judge is not None:
+                    m.judge.cut_notes.may_train(atom)
                 continue
         elif type(atom) in (Const, Text, Number):
             continue

@@ -14,6 +14,7 @@ from gradvet.autograd.library.inputs import scalar_cuts
 from gradvet.autograd.library.kept import Operand
 from gradvet.autograd.library.made_tensors import copied, factory, load_dtype, rewrapped
 from gradvet.autograd.library.operations import perform
+from gradvet.autograd.library.results import ALONE
 from gradvet.autograd.library.storages import tracked_together
 from gradvet.autograd.library.tensors import array_of, ask_of_views, detached, set_requires_grad
 from gradvet.autograd.machine import Machine
@@ -208,7 +209,23 @@ def to_numpy(
     m: Machine, node: ast.AST, state: Tensor, how: str, source: ast.expr | None, *, fixable: bool = True
 ) -> None:
     """Record that a tensor leaves torch; `fixable` is False when `source` only holds it, as a list does."""
+    if state.assumes >= ALONE and _is_beside_inference(m):
+        return
     m.emit(ToNumpy(node, m.where(), state, m.mode, how, source, in_forward(m), fixable))
+
+
+def _is_beside_inference(m: Machine) -> bool:
+    """Whether the method that runs alone belongs to a class of which another one runs without grad mode as a whole."""
+    owner = m.classes.get(m.frames[1].owner) if len(m.frames) > 1 else None
+    decorators = [
+        made.func if isinstance(made, ast.Call) else made
+        for method in (owner.node.body if owner is not None else ())
+        for made in getattr(method, "decorator_list", ())
+    ]
+    return any(
+        (getattr(made, "attr", "") or getattr(made, "id", "")) in ("no_grad", "inference_mode")
+        for made in decorators
+    )
 
 
 def in_forward(m: Machine) -> bool:

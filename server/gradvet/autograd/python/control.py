@@ -39,6 +39,7 @@ from gradvet.autograd.python.names import bind
 from gradvet.autograd.python.objects import get_attribute, set_attribute
 
 _TENSOR_CLASSES = {"torch.Tensor", "torch.FloatTensor", "torch.nn.Parameter", "torch.autograd.Variable"}
+_NUMBERS = frozenset({"int", "float", "bool"})
 _PLAIN = {"int": ("int", "bool"), "float": ("float",), "str": ("str",), "bool": ("bool",)}
 
 
@@ -320,7 +321,23 @@ def _narrow_instance(m: Machine, subject: ast.expr, classes: ast.expr, outcome: 
         value = _peek(m, subject)
         if type(value) is Ref and type(m.cells.get(value.address)) is Opaque:
             m.write(value, unknown_tensor(m.cells[value.address]))
+    if outcome and isinstance(subject, ast.Name):
+        _as_number(m, subject, wanted)
     return True
+
+
+def _as_number(m: Machine, subject: ast.Name, wanted: tuple[Value, ...]) -> None:
+    """What is an instance of numbers is a number by this name, whatever else is learnt of the object."""
+    kinds = {c.name.rpartition(".")[2] if type(c) is External else "" for c in wanted}
+    if not kinds or not kinds <= _NUMBERS:
+        return
+    known = Number(kinds.pop() if len(kinds) == 1 else "number")
+    alternatives = atoms(m.eval(subject))
+    contents = [m.cells.get(getattr(atom, "address", -1)) for atom in alternatives]
+    open_ = [type(content) is Opaque or (type(content) is Tensor and content.loose) for content in contents]
+    narrowed = [known if may else atom for atom, may in zip(alternatives, open_, strict=True)]
+    if narrowed != list(alternatives):
+        bind(m, subject.id, join_all(narrowed))
 
 
 def unknown_tensor(opaque: Opaque) -> Tensor:

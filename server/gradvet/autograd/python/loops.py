@@ -319,6 +319,7 @@ def _repeat(
             break
         previous = current if previous is None else m.store.delta(base)
     else:
+        m.unsettled.add(node)
         m.limit(f"a loop at line {node.lineno} did not settle in {MOST_PASSES} passes")
     frame.loops.pop()
     m.loops.pop()

@@ -546,6 +546,8 @@ def delete_item(m: Machine, holder: Value, key: Value, node: ast.AST) -> None:
         return content
 
     m.update(holder, without)
+    if m.judge is not None and type(holder) is Ref and _is_whole(node):
+        m.judge.retention.emptied(holder)
 
 
 def _is_whole(node: ast.AST) -> bool:

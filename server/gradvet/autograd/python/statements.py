@@ -44,7 +44,7 @@ def _expr(m: Machine, node: ast.Expr) -> bool:
         m.emit(ModeStatement(node, m.where(), value.name))
     elif type(value) is Managed and value.call.node is node.value and would_switch(m, value):
         m.emit(ModeStatement(node, m.where(), getattr(value.function.node, "name", "it")))
-    return True
+    return not _ends_attempt(m, value)
 
 
 @executes(ast.Assign)
@@ -54,11 +54,21 @@ def _assign(m: Machine, node: ast.Assign) -> bool:
     ):
         m.put_off.add(node.value)
     value = m.eval(node.value)
+    if _ends_attempt(m, value):
+        return False
     forgotten.rebound(m, node, value)
     leaves.rebound(m, node, value)
     for target in node.targets:
         assign(m, target, value, node)
     return True
+
+
+def _ends_attempt(m: Machine, value: Value) -> bool:
+    """Whether reading an attribute that is not there leaves a `try`; elsewhere it is taken to be there nevertheless."""
+    raises = m.frames[-1].raises
+    if value == layers.NOT_THERE and raises:
+        m.capture_raise()
+    return value == layers.NOT_THERE and bool(raises)
 
 
 @executes(ast.AnnAssign)
