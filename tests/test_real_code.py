@@ -1367,6 +1367,63 @@ def train(model, optimizer, data, small):
             start += small
         optimizer.step()
 """,
+    "a framework trains in grad mode, whatever the script has left": """
+import pytorch_lightning as pl
+
+class Sampler(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Linear(3, 3)
+
+    def configure_optimizers(self):
+        return torch.optim.Adam(self.parameters())
+
+    def training_step(self, batch, index):
+        return self.net(batch).mean()
+
+torch.set_grad_enabled(False)
+""",
+    "a private helper that only methods without grad mode call": """
+class Video(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.encoder = nn.Linear(3, 3)
+        self.seen = []
+
+    @torch.inference_mode()
+    def propagate(self, frames):
+        for frame in frames:
+            self.seen.append(self._encode(frame))
+
+    def _encode(self, frame):
+        return self.encoder(self.seen[-1] * frame)
+""",
+    "parameters that are put together are another tensor": """
+class Search:
+    def __init__(self, actor):
+        self.actor = actor
+
+    def flat(self, model):
+        found = []
+        for p in model.parameters():
+            found.append(p.data.view(-1))
+        return torch.cat(found)
+
+    def write(self, model, values):
+        at = 0
+        for p in model.parameters():
+            p.data.copy_(values[at : at + p.numel()].view(p.size()))
+            at += p.numel()
+
+    def update(self, step):
+        before = self.flat(self.actor)
+        self.write(Actor(), before)
+        for i in range(10):
+            self.write(self.actor, before + 0.5**i * step)
+            if self.better():
+                return
+        self.write(self.actor, before)
+""",
     "a term that is one of very many": """
 def distil(loader, modules, criteria, optimizer, opt):
     for module in modules:

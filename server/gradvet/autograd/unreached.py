@@ -11,6 +11,7 @@ from gradvet.autograd.held import held_tensors
 from gradvet.autograd.knowledge.frameworks import Convention, convention_of
 from gradvet.autograd.library import custom_functions
 from gradvet.autograd.library.evidence import was_computed
+from gradvet.autograd.library.tensor_methods import turns_off
 from gradvet.autograd.machine import MODE, Loop, Machine, Moment, OutOfSteps
 from gradvet.autograd.memory.domain import GRAD, NO_GRAD
 from gradvet.autograd.memory.values import (
@@ -305,9 +306,13 @@ def _method(
     elif function.kind == "classmethod":
         receiver = (Class(info.address),)
     before = m.mode
-    if any(child.name.startswith(found.no_grad) for found in _conventions(info)):
+    if any(child.name.startswith(found.no_grad) for found in _conventions(info)) or _called_without_grad(
+        m, info, child, frozenset()
+    ):
         m.store.set(MODE, NO_GRAD)
     trains = _trains(info, child)
+    if trains:
+        m.store.set(MODE, GRAD)  # whatever mode the module has left, the framework trains in this one
     value = _alone(m, child, function, receiver, escapes=not trains)
     m.store.set(MODE, before)
     if trains:
@@ -317,6 +322,25 @@ def _method(
         m.judge.end_of_pass(loop)
     m.age(loop)
     return True
+
+
+def _called_without_grad(m: Machine, info: ClassInfo, method: ast.AST, before: frozenset[ast.AST]) -> bool:
+    """Whether all methods of the class that mention a private one run without grad mode as a whole."""
+    name = getattr(method, "name", "")
+    if not name.startswith("_") or name.startswith("__"):
+        return False
+    callers = [
+        child
+        for child in info.node.body
+        if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef))
+        and child is not method
+        and child not in before
+        and name in m.info(child).attributes
+    ]
+    around = before | {method}
+    return bool(callers) and all(
+        turns_off(caller) or _called_without_grad(m, info, caller, around) for caller in callers
+    )
 
 
 def _conventions(info: ClassInfo) -> list[Convention]:

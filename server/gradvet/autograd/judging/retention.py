@@ -114,14 +114,14 @@ class Retention:
             ):
                 # Slots of the function's own list are filled to be read after the loop, not what a step has used up.
                 graphs = [(ref, state) for ref, state in graphs if self.freed(state.nodes) & YES]
-            for ref, state in graphs if graphs and self._is_held(store.holder) else ():
+            for ref, state in graphs if graphs and self.is_held(store.holder) else ():
                 self.keep(state, self._place(store, ref), holder_words(store.site)[0], store.holder, "grow")
         if around is not None and stores:
             born = {address for address in loop.allocs if not address & 1}
             for store in stores:
                 store.value = rename(store.value, born)  # to the loops around, what comes next is a newer one
 
-    def _is_held(self, holder: Ref) -> bool:
+    def is_held(self, holder: Ref) -> bool:
         """Whether a name, an attribute or a container still refers to an object.
 
         Another may have taken its place; what may be None by now was perhaps let go.

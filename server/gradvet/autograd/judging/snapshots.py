@@ -82,7 +82,13 @@ class SnapshotNotes:
             kind = OF_STATE_DICT if self._is_of_state_dict(alias) else OF_PARAMETER
             m.rewritten = m.rewritten or self.taken
             m.store.set(stale_key(address), kind)
-            self.steps.setdefault(address & ~1, site)
+            if address & ~1 not in self.grown or self._is_kept(address):
+                self.steps.setdefault(address & ~1, site)
+
+    def _is_kept(self, address: int) -> bool:
+        """Whether something still has what was added to a container: what was put together of it is another tensor."""
+        judge = self.machine.judge
+        return judge is None or judge.retention.is_held(Ref(address))
 
     def _taken_on(self, storage: AbstractSet[int]) -> list[tuple[int, Alias]]:
         """What was taken of the tensors on a storage, and how."""
@@ -220,7 +226,8 @@ class SnapshotNotes:
             for address, alias in self._taken_on(places):
                 if address not in own and not self._is_of_state_dict(alias):
                     self.machine.store.set(stale_key(address), OF_PARAMETER)
-                    self.steps.setdefault(address & ~1, node)
+                    if address & ~1 not in self.grown or self._is_kept(address):
+                        self.steps.setdefault(address & ~1, node)
 
     def moved(self, node: ast.AST, target: Value) -> None:
         """Something was added to a tensor, or it was moved towards something: whether that is itself."""

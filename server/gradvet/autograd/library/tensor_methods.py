@@ -217,10 +217,13 @@ def to_numpy(
 def _is_beside_inference(m: Machine) -> bool:
     """Whether the method that runs alone belongs to a class of which another one runs without grad mode as a whole."""
     owner = m.classes.get(m.frames[1].owner) if len(m.frames) > 1 else None
+    return owner is not None and any(turns_off(method) for method in owner.node.body)
+
+
+def turns_off(function: ast.AST) -> bool:
+    """Whether a decorator has a function run without grad mode as a whole."""
     decorators = [
-        made.func if isinstance(made, ast.Call) else made
-        for method in (owner.node.body if owner is not None else ())
-        for made in getattr(method, "decorator_list", ())
+        made.func if isinstance(made, ast.Call) else made for made in getattr(function, "decorator_list", ())
     ]
     return any(
         (getattr(made, "attr", "") or getattr(made, "id", "")) in ("no_grad", "inference_mode")
