@@ -231,6 +231,82 @@ def train(model, loader, optimizer, criterion, every):
                 last = i
 """
     ),
+    "a model whose base class leaves its forward to others": (
+        """
+class Base(nn.Module):
+    def forward(self, x):
+        \"\"\"What a model gives.\"\"\"
+        raise NotImplementedError()
+
+class Trainer:
+    model: Base
+
+    def __init__(self, model: Base, optimizer):
+        self.model, self.optimizer = model, optimizer
+
+    def fit(self, loader):
+        total = 0.0
+        for batch in loader:
+            given = self.model(batch)
+            self.optimizer.zero_grad()
+            given.loss.backward()
+            self.optimizer.step()
+            total += given.loss  # graph-retained
+        return total
+"""
+    ),
+    "a method that needs what another has counted": (
+        """
+class Agent:
+    def __init__(self, model, optimizer):
+        self.model, self.optimizer = model, optimizer
+        self.seen = self.first = 0
+        self.past = {}
+
+    def update(self):
+        assert self.first < self.seen
+        loss = self.model(self.past[self.first]).mean()
+        self.optimizer.zero_grad()
+        self.optimizer.step()  # step-before-backward
+        loss.backward()
+        self.first = self.seen
+
+    def observe(self, seen, done):
+        self.seen += 1
+        self.past[self.seen - 1] = seen
+        if done:
+            self.update()
+"""
+    ),
+    "what has the name of a method of tensors, in a target that a network gives": (
+        """
+class Agent:
+    def __init__(self, model: nn.Module, target: nn.Module, optimizer):
+        self.model, self.target, self.optimizer = model, target, optimizer
+
+    def update(self, now, later, reward):
+        goal = reward + 0.9 * self.target(later).max  # target-not-detached
+        loss = F.mse_loss(self.model(now).values, goal)
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+"""
+    ),
+    "what is put into eval mode for one call, whose result is stored, and back": (
+        """
+class Model:
+    def __init__(self, network, optimizer):
+        self.network, self.optimizer = network, optimizer
+
+    def test(self):
+        self.network.eval()
+        self.output = self.network(self.given)  # eval-with-grad
+        self.network.train()
+
+    def look(self):
+        return self.output.detach().cpu()
+"""
+    ),
 }
 
 TOLD |= {

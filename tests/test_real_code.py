@@ -1509,6 +1509,47 @@ def update(policy: Policy, optimizer, x):
     optimizer.step()
     return chances.sample().numpy()
 """,
+    "what is put into eval mode for one call is trained by all the same, or goes back to a caller who may": """
+class Model:
+    def __init__(self, network, optimizer):
+        self.network, self.optimizer = network, optimizer
+
+    def run(self):
+        self.network.eval()
+        self.output = self.network(self.given)
+        self.network.train()
+
+    def fit(self):
+        self.run()
+        self.optimizer.zero_grad()
+        self.output.mean().backward()
+        self.optimizer.step()
+
+def features(network, x):
+    network.eval()
+    out = network(x)
+    network.train()
+    return out
+""",
+    "a method that is left to others gives what is not known": """
+class Base(nn.Module):
+    def forward(self, x):
+        raise NotImplementedError
+
+class Trainer:
+    def __init__(self, model: Base, optimizer):
+        self.model, self.optimizer = model, optimizer
+
+    def fit(self, loader):
+        seen = []
+        for batch in loader:
+            given = self.model(batch)
+            self.optimizer.zero_grad()
+            given.loss.backward()
+            self.optimizer.step()
+            seen.append(given.count)
+        return seen
+""",
 }
 
 

@@ -204,6 +204,7 @@ def _class(m: Machine, node: ast.ClassDef, later: frozenset[str]) -> None:
     if not left:
         return
     instance = instance_of(m, info)
+    _forget_counts(m, instance, node)
     left = [child for child in left if child.name != "__init__"]
     inner = _mentioned(m, list(left)) - {"forward"}
     left.sort(key=lambda child: child.name in inner)
@@ -219,6 +220,17 @@ def _class(m: Machine, node: ast.ClassDef, later: frozenset[str]) -> None:
     for child in ran if again else ():
         _method(m, info, child, instance, 2)
     m.store.set(MODE, mode)
+
+
+def _forget_counts(m: Machine, instance: Value, node: ast.ClassDef) -> None:
+    """Of an object that methods count with, a method by itself does not know how far they have come."""
+    address = m.only(instance)
+    for child in walk(node) if address else ():
+        match child:
+            case ast.AugAssign(target=ast.Attribute(value=ast.Name(id="self"), attr=name)):
+                held = m.cells.get((address, name))
+                if type(held) is Const and held.kind in ("int", "float"):
+                    m.store.set((address, name), Number(held.kind))
 
 
 def _is_used_without_grad(m: Machine, node: ast.ClassDef) -> bool:

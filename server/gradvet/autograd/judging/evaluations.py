@@ -41,6 +41,8 @@ class Evaluated:
     """The graph of what it gives, where what is put into eval mode is known to be a module, and no more."""
     method: str = ""
     """The method that was called of it, where it was not called itself."""
+    once: bool = False
+    """Whether it is no loop that shows an evaluation, but that what is run is put back into training mode after it."""
 
 
 @dataclass(slots=True)
@@ -52,6 +54,7 @@ class Evaluations:
     found: dict[ast.AST, Evaluated] = field(default_factory=dict)
     unrecorded: set[str] = field(default_factory=set)
     """The methods that are called, of things that are not known, where autograd does not record."""
+    single: dict[tuple[int, str], Evaluated] = field(default_factory=dict)
 
     def called(self, node: ast.Call, value: Value) -> None:
         """Something was called and gave this value."""
@@ -80,8 +83,11 @@ class Evaluations:
         off = node.args and isinstance(node.args[0], ast.Constant) and node.args[0].value is False
         sure = func.attr == "eval" or off
         self.machine.store.set((scope, KEY + path), EVALUATES if sure else TRAINS)
+        once = self.single.pop((scope, path), None)
         if sure:
             self.sites[scope, path] = node
+        elif once is not None:
+            self.found.setdefault(once.site, once)
 
     def _run(self, node: ast.Call, path: str, nodes: frozenset[int], method: str = "") -> bool:
         """Look at a call of what has this name, or of a method of it; False where it was not put into eval mode."""
@@ -93,7 +99,15 @@ class Evaluations:
         inner = frames[index:]
         function = inner[0].node
         looped = any(loop.node is not None for frame in inner for loop in frame.loops)
-        if not looped or not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        if not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return True
+        if not looped:
+            asks = any(_asks(frame) or is_decorated(frame.node) for frame in frames)
+            if len(inner) == 1 and not method and not asks:
+                here = self.machine.where()[:index]
+                self.single[inner[0].scope, path] = Evaluated(
+                    node, here, evidence, function, nodes, once=True
+                )
             return True
         if in_forward(self.machine):
             return True  # it may be trained by: eval mode is how a loss runs the network that it is made with

@@ -365,6 +365,8 @@ def _evaluated_in_open_code(m: Machine, judge: Judge, parents: Parents, told: se
         function = found.function
         if function in told or in_unknown_context(found.site, function, parents):
             continue
+        if found.once and not _is_only_stored(found.site, parents):
+            continue
         if found.nodes and (not m.cut_short or any(at & ~1 in used for at in found.nodes)):
             continue  # a whole run tells of such a module by its graph
         if found.method and not gives_graphs(m, found.method):
@@ -375,6 +377,14 @@ def _evaluated_in_open_code(m: Machine, judge: Judge, parents: Parents, told: se
         given = Tensor(YES, origin=Origin(found.site, f"what `{words}` gives"), assumes=assumed)
         whole = isinstance(function, ast.FunctionDef) and not _trains_inside(function)
         m.emit(UnusedGraph(found.site, found.calls, given, found.evidence, function, whole))
+
+
+def _is_only_stored(site: ast.Call, parents: Parents) -> bool:
+    """Whether what a call gives goes into an attribute and nowhere else."""
+    match parents.get(site):
+        case ast.Assign(targets=[ast.Attribute()], value=value):
+            return value is site
+    return False
 
 
 def _is_target(m: Machine, judge: Judge, call: ModuleCall) -> bool:

@@ -42,7 +42,7 @@ _UNKNOWN = {"device", "dtype", "layout", "names"}
 _NUMBERS = {"ndim", "nbytes", "itemsize", "output_nr", "_version"}
 
 
-def attribute(m: Machine, value: Value, name: str, node: ast.AST) -> Value:
+def attribute(m: Machine, value: Value, name: str, node: ast.AST, *, called: bool) -> Value:
     """An attribute of a tensor; methods become values that wait for their call."""
     state = m.tensor(value)
     if state is None:
@@ -73,7 +73,8 @@ def attribute(m: Machine, value: Value, name: str, node: ast.AST) -> Value:
         if op.ret == "bool":
             return Number("bool")
         return perform(m, node, op, (value,), {}, name=name)
-    if state.loose and not (op is not None and name not in ("values", "keys", "items", "get")):
+    is_method = called and op is not None and name not in ("values", "keys", "items", "get")
+    if state.loose and not is_method:
         return part_of_loose(m, value, state, name, node)
     if op is None:
         flags.read(m, name, node)

@@ -98,7 +98,7 @@ def get_attribute(m: Machine, value: Value, name: str, node: ast.AST, *, called:
         return m.imports.member(m, value, name)
     if kind is Union or kind is Each:
         if m.tensor(value) is not None:
-            return tensors.attribute(m, value, name, node)
+            return tensors.attribute(m, value, name, node, called=called)
         parts = value.atoms if kind is Union else value.refs
         found = [
             get_attribute(m, atom, name, node, called=called)
@@ -148,7 +148,7 @@ def _ref_attribute(m: Machine, ref: Ref, name: str, node: ast.AST, *, called: bo
     content: Any = m.cells.get(ref.address)
     kind = type(content)
     if kind is Tensor:
-        return tensors.attribute(m, ref, name, node)
+        return tensors.attribute(m, ref, name, node, called=called)
     if name == "grad" and m.judge is not None:
         m.judge.protocol.read_of_unknown()
     cell = m.cells.get((ref.address, name))
