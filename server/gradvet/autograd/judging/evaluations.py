@@ -55,6 +55,7 @@ class Evaluations:
     unrecorded: set[str] = field(default_factory=set)
     """The methods that are called, of things that are not known, where autograd does not record."""
     single: dict[tuple[int, str], Evaluated] = field(default_factory=dict)
+    """Calls in no loop, until what is called is put back into training mode."""
 
     def called(self, node: ast.Call, value: Value) -> None:
         """Something was called and gave this value."""
@@ -103,7 +104,7 @@ class Evaluations:
             return True
         if not looped:
             asks = any(_asks(frame) or is_decorated(frame.node) for frame in frames)
-            if len(inner) == 1 and not method and not asks:
+            if len(inner) == 1 and not method and not asks and not in_forward(self.machine):
                 here = self.machine.where()[:index]
                 self.single[inner[0].scope, path] = Evaluated(
                     node, here, evidence, function, nodes, once=True
