@@ -43,6 +43,8 @@ class SnapshotNotes:
     grown: dict[int, Grown] = field(default_factory=dict)
     gradients: dict[int, list[tuple[Grown, int, tuple[Loop, ...]]]] = field(default_factory=dict)
     """The gradients that were added to containers as they are, by address; where those lie, and in which loops."""
+    cleared: dict[int, ast.AST] = field(default_factory=dict)
+    """Where a gradient was set to zeros last."""
     steps: dict[int, ast.AST] = field(default_factory=dict)
     reads: dict[int, tuple[ast.AST, tuple[ast.AST, ...]]] = field(default_factory=dict)
     around: set[int] = field(default_factory=set)
@@ -146,6 +148,11 @@ class SnapshotNotes:
                 self.gradients.setdefault(ref.address & ~1, []).append(
                     (grown, holder.address, tuple(m.loops))
                 )
+                cleared = self.cleared.get(ref.address & ~1)
+                items = getattr(m.cells.get(holder.address), "items", None) or ()
+                if cleared is not None and items.count(ref) > 1:
+                    self.grown.setdefault(ref.address & ~1, grown)
+                    self.steps.setdefault(ref.address & ~1, cleared)
         held = [(ref, state) for ref, state in held_tensors(m, value) if not self._in_state_dict(value)]
         arrays = [(ref, m.cells.get(ref.address)) for ref in refs(value)]
         for ref, content in (*held, *arrays):
@@ -157,9 +164,16 @@ class SnapshotNotes:
                 self.taken = True
                 self.grown.setdefault(ref.address & ~1, Grown(site, m.where(), content.alias.node))
 
+    def dropped(self, gradients: Iterable[int]) -> None:
+        """These gradients are gone: the next ones lie elsewhere."""
+        for address in gradients:
+            self.cleared.pop(address & ~1, None)
+            self.gradients.pop(address & ~1, None)
+
     def zeroed(self, gradients: Iterable[int], site: ast.AST) -> None:
         """These gradients are zeros from now on, in the same memory: what earlier iterations have kept of them as well."""
         for address in gradients:
+            self.cleared[address & ~1] = site
             for grown, holder, loops in self.gradients.get(address & ~1, ()):
                 around = [loop for loop in self.machine.loops if loop in loops]
                 if any(not {holder & ~1, address & ~1} & (loop.allocs | loop.born) for loop in around):

@@ -199,14 +199,14 @@ def attribute(m: Machine, ref: Ref, content: Layer, name: str, node: ast.AST, *,
     for part, value in content.children:
         if part == name:
             return value
+    if name == "module" and (not called or ref.address & ~1 in m.in_wrapper):
+        return ref  # DataParallel and DDP wrap; what they wrap is what we look at
     if called:
         return Method(ref, name, node)
     if name == "training":
         return Number("bool")
     if name == "_modules" and content.name:
         return ref  # it is written and read by the names of the children, as the module itself here
-    if name == "module":
-        return ref  # DataParallel and DDP wrap; what they wrap is what we look at
     known = load().module(content.name) if content.name else None
     if known is not None and name in _BUFFERS:
         tracks = _tracks(content)

@@ -174,6 +174,8 @@ def clear_gradients(m: Machine, leaves: Iterable[int], call: Call, optimizer: in
             m.judge.snapshots.zeroed([ref.address for value in kept for ref in refs(value)], call.node)
         return
     for leaf in leaves:
+        if m.judge is not None and m.judge.snapshots.gradients:
+            m.judge.snapshots.dropped(ref.address for ref in refs(m.cells.get((leaf, "grad"), NONE)))
         m.store.set((leaf, "grad"), NONE)
 
 

@@ -9,6 +9,7 @@ from gradvet.autograd.machine import MOST_PASSES, Loop, Machine
 from gradvet.autograd.memory.domain import MAYBE, NO, YES, Node, Tensor
 from gradvet.autograd.memory.store import Delta
 from gradvet.autograd.memory.values import (
+    Dict,
     Each,
     Instance,
     Layer,
@@ -103,6 +104,12 @@ def _made_anew(m: Machine, node: ast.For, value: Value, tag: str = "") -> Value:
     if type(value) is Tuple:
         items = tuple(_made_anew(m, node, item, f"{tag}.{at}") for at, item in enumerate(value.items))
         return value._replace(items=items)
+    content = m.cells.get(getattr(value, "address", -1))
+    if type(content) is Dict:
+        found = [(key, _made_anew(m, node, item, f"{tag} {key.value}")) for key, item in content.items]
+        if all(item is old for (_, item), (_, old) in zip(found, content.items, strict=True)):
+            return value
+        return m.new(node, content._replace(items=tuple(found)), f"handed out{tag}")
     state = m.tensor(value) if type(value) is Ref else None
     made = m.cells.get(node_key(min(state.nodes))) if state is not None and len(state.nodes) == 1 else None
     if state is None or not state.has_graph or type(made) is not Node or made.freed != YES:
