@@ -11,8 +11,8 @@ from gradvet.autograd.python.calls import Call
 
 _KEEPS = frozenset({
     "cpu", "detach", "clone", "cuda", "view", "reshape", "squeeze", "unsqueeze", "flatten", "transpose", "permute",
-    "relu", "sigmoid", "tanh", "softmax", "abs", "mean", "sum", "max", "min", "exp", "sqrt", "square", "clamp", "cat", "stack",
-    "gelu", "silu", "log_softmax", "normalize",
+    "relu", "sigmoid", "tanh", "softmax", "abs", "mean", "sum", "max", "min", "exp", "sqrt", "square", "clamp",
+    "cat", "stack", "gelu", "silu", "log_softmax", "normalize",
 })  # fmt: skip
 """Methods and functions that give the dtype that they are given, when they are told no other."""
 _FACTORIES = frozenset(

@@ -183,6 +183,32 @@ def as_module(
     return layer
 
 
+_WITH_WEIGHT = ("torch.nn.Linear", "torch.nn.Conv", "torch.nn.Embedding", "torch.nn.Bilinear")
+
+
+def has_weight(name: str) -> bool:
+    """Whether all modules of this class of torch have a parameter of that name."""
+    return name.startswith(_WITH_WEIGHT)
+
+
+def shown_with_weight(m: Machine, ref: Ref, name: str) -> None:
+    """A module of which nothing else is known is one of a class of torch: it has a weight."""
+    content = m.cells.get(ref.address)
+    if type(content) is not Layer or content.name or (ref.address, "weight") in m.cells:
+        return
+    known = [m.cells.get(address) for _, address in content.parameters]
+    states = [state for state in known if type(state) is Tensor]
+    if len(states) != 1:
+        return
+    part = m.place_part(ref.address, "#weight", None)
+    origin = Origin(
+        states[0].origin.node if states[0].origin else ast.Pass(), f"weight of {name.rpartition('.')[2]}"
+    )
+    if m.cells.get(part.address) is None:
+        m.store.set(part.address, parameter_state(part.address, origin, states[0].assumes))
+    m.write_cell(ref, "weight", part)
+
+
 # -- attributes and items
 
 

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
+from gradvet.autograd.library import layers
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import FLOAT, MAYBE, NO, YES, Tensor
 from gradvet.autograd.memory.store import Delta
@@ -323,6 +324,10 @@ def _narrow_instance(m: Machine, subject: ast.expr, classes: ast.expr, outcome: 
             m.write(value, unknown_tensor(m.cells[value.address]))
     if outcome and isinstance(subject, ast.Name):
         _as_number(m, subject, wanted)
+    if outcome and all(type(c) is External and layers.has_weight(c.name) for c in wanted):
+        value = _peek(m, subject)
+        if type(value) is Ref:
+            layers.shown_with_weight(m, value, wanted[0].name)
     return True
 
 
