@@ -115,6 +115,10 @@ def test_a_fault_of_a_training_step_may_be_told_in_a_function_that_makes_a_part_
     module = parse(Source("train.py", text))
     (site,) = OPERATORS["zero-grad-dropped"](module)
     assert site.right == {2, 5, 7}
+    text = "def fit(x, optimizer):\n    x.backward()\n    step(optimizer)\n\ndef step(optimizer):\n    optimizer.step()\n    optimizer.zero_grad()\n"
+    module = parse(Source("train.py", text))
+    (site,) = OPERATORS["zero-grad-dropped"](module)
+    assert site.right == {2, 3, 6, 7}
 
 
 def test_what_would_move_the_rows_is_no_mutant() -> None:

@@ -198,15 +198,22 @@ def _returns(home: ast.AST, node: ast.AST) -> bool:
 
 
 def steps_of(module: Module, node: ast.AST) -> frozenset[int]:
-    """The rows of a function's training steps, and of the loops around them; also those of functions it calls by name.
+    """The rows of a function's training steps, and of the loops around them; a step may be divided among functions.
+
+    So those of functions that it calls by name, and of those that call it, are among them.
 
     Unscaling and clipping are parts of a step: where backward and step have changed places, they stand on the wrong side.
     """
     home = function_of(module, node)
     called = {name for said in _said(module) if home in said.homes for name in said.calls & said.names}
+    callers = {
+        said.homes[0]
+        for said in _said(module)
+        if isinstance(said.homes[0], _FUNCTIONS) and getattr(home, "name", "") in said.calls
+    }
     found = set(rows(node))
     for said in _said(module):
-        own = home in said.homes
+        own = home in said.homes or not callers.isdisjoint(said.homes)
         helps = isinstance(said.homes[0], _FUNCTIONS) and said.homes[0].name in called
         if (own or helps) and any(
             name in ("step", "zero_grad", "unscale_") or "backward" in name or name.startswith("clip_grad")
