@@ -76,6 +76,7 @@ class Loop:
         "breaks",
         "context",
         "continues",
+        "may_skip",
         "node",
         "number",
         "settled",
@@ -97,6 +98,7 @@ class Loop:
         self.settled: dict[tuple[ast.AST, int], Delta] = {}
         """What loops inside left of this one's state when one more pass changed nothing, by node and context."""
         self.trains = False
+        self.may_skip = False
         self.context = 0
 
     @property

@@ -34,13 +34,10 @@ def _taken(m: Machine, name: str, call: Call) -> Value:
         _in_any_order(m, heap)
         return NONE
     if name.endswith("heappop"):
-        _in_any_order(m, heap)
+        m.update(heap, lambda c: c.without_one() if type(c) is Sequence else c)
         return element_of(m, heap, call.node)
     return m.new(call.node, Sequence("list", None, element_of(m, heap, call.node)), "picked")
 
 
 def _in_any_order(m: Machine, heap: Value) -> None:
-    m.update(
-        heap,
-        lambda c: c._replace(items=None, rest=c.element, nonempty=False) if type(c) is Sequence else c,
-    )
+    m.update(heap, lambda c: c._replace(items=None, rest=c.element) if type(c) is Sequence else c)

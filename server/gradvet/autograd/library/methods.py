@@ -251,12 +251,7 @@ def _sequence(m: Machine, ref: Ref, content: Sequence, name: str, call: Call) ->
             m.update(ref, lambda c: ordered_anew(c, name) if type(c) is Sequence else c)
             return NONE
         case "remove" | "discard" | "close":
-            m.update(
-                ref,
-                lambda c: (
-                    c._replace(items=None, rest=c.element, nonempty=False) if type(c) is Sequence else c
-                ),
-            )
+            m.update(ref, lambda c: c.without_one() if type(c) is Sequence else c)
             return NONE
         case "index" | "count" | "__len__":
             return Number("int")
@@ -316,8 +311,8 @@ def _pop(m: Machine, ref: Ref, content: Sequence, name: str, args: tuple[Value, 
             at %= len(items)
             m.store.set(ref.address, content._replace(items=(*items[:at], *items[at + 1 :])))
             return items[at]
-    if items and content.rest is not None:
-        m.update(ref, lambda c: c._replace(items=None, rest=c.element) if type(c) is Sequence else c)
+    if content.element is not None:
+        m.update(ref, lambda c: c.without_one() if type(c) is Sequence else c)
     element = content.element
     return element if element is not None else Unknown("an element of an empty list")
 

@@ -242,7 +242,8 @@ class Sequence(NamedTuple):
     """A list, deque, set, or iterator: `items` one by one, or `rest` for all of them.
 
     `most` is how many it holds at most: a deque with a `maxlen` drops those at the other end. What
-    `dict.items()` and `dict.values()` give is `of` the dict, and shows what is put there later.
+    `dict.items()` and `dict.values()` give is `of` the dict, and shows what is put there later. `thinned`
+    is one from which something was surely taken out, of a number that is not known: there may be nothing left.
     """
 
     kind: str = "list"
@@ -251,6 +252,15 @@ class Sequence(NamedTuple):
     nonempty: bool = False
     most: int | None = None
     of: Ref | None = None
+    thinned: bool = False
+
+    def without_one(self) -> "Sequence":
+        """With any one of its elements taken out."""
+        return self._replace(items=None, rest=self.element, nonempty=False, thinned=True)
+
+    def as_many(self, kind: str, element: Value) -> "Sequence":
+        """Another one with something for each of its elements, of a number that is not known."""
+        return Sequence(kind, None, element, nonempty=not self.thinned, thinned=self.thinned)
 
     @property
     def element(self) -> Value | None:
@@ -466,8 +476,16 @@ def _join_sequences(a: Sequence, b: Sequence) -> Sequence:
     kind = a.kind if a.kind == b.kind else "list"
     if a.items is not None and b.items is not None and len(a.items) == len(b.items) and a.most == b.most:
         items = tuple(join(x, y) for x, y in zip(a.items, b.items, strict=False))
-        return Sequence(kind, items, _join_optional(a.rest, b.rest), a.nonempty and b.nonempty, a.most)
-    return Sequence(kind, None, _join_optional(a.element, b.element), a.nonempty and b.nonempty)
+        return Sequence(
+            kind,
+            items,
+            _join_optional(a.rest, b.rest),
+            a.nonempty and b.nonempty,
+            a.most,
+            thinned=a.thinned and b.thinned,
+        )
+    element = _join_optional(a.element, b.element)
+    return Sequence(kind, None, element, a.nonempty and b.nonempty, thinned=a.thinned and b.thinned)
 
 
 def _join_dicts(a: Dict, b: Dict) -> Dict:

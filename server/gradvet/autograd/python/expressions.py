@@ -41,6 +41,7 @@ from gradvet.autograd.python.objects import (
     element_of,
     get_attribute,
     get_item,
+    is_thinned,
     items_of,
 )
 from gradvet.autograd.python.operators import LONGEST_TEXT, binary, compare, same_class, unary
@@ -405,7 +406,7 @@ def _comprehension(m: Machine, node: ast.ListComp | ast.SetComp | ast.GeneratorE
         return _walked_once(m, waiting(m, node, NONE, Call(node, ())))
     if kind == "generator":
         m.store.set(MODE, escapes.mode_of_lazy(m, node))
-    found = _comprehend(m, node, node.generators, lambda: m.eval(node.elt))
+    found, thinned = _comprehend(m, node, node.generators, lambda: m.eval(node.elt))
     m.store.set(MODE, before)
     if isinstance(found, list):
         made = m.new(node, Sequence(kind, tuple(found)))
@@ -413,7 +414,8 @@ def _comprehension(m: Machine, node: ast.ListComp | ast.SetComp | ast.GeneratorE
         made = m.new(node, Sequence(kind))  # nothing is let in
     else:
         filtered = any(generator.ifs for generator in node.generators)
-        made = m.new(node, Sequence(kind, None, found, nonempty=not filtered))
+        nonempty = not filtered and not thinned
+        made = m.new(node, Sequence(kind, None, found, nonempty=nonempty, thinned=thinned))
     if kind == "generator":
         escapes.lazy(m, node, made)
         return _walked_once(m, made)
@@ -429,7 +431,7 @@ def _walked_once(m: Machine, made: Ref) -> Ref:
 
 @evaluates(ast.DictComp)
 def _dict_comprehension(m: Machine, node: ast.DictComp) -> Value:
-    found = _comprehend(m, node, node.generators, lambda: Tuple((m.eval(node.key), m.eval(node.value))))
+    found, _ = _comprehend(m, node, node.generators, lambda: Tuple((m.eval(node.key), m.eval(node.value))))
     pairs = found if isinstance(found, list) else []
     if isinstance(found, list) and all(type(pair.items[0]) is Const for pair in pairs):
         content = Dict()
@@ -460,15 +462,18 @@ def _uses(node: ast.expr, target: ast.expr) -> bool:
 
 def _comprehend(
     m: Machine, node: ast.expr, generators: list[ast.comprehension], element: Callable[[], Value]
-) -> list[Value] | Value | None:
-    """Run a comprehension, in a scope of its own: a list when each element is known by itself, else the join of all."""
+) -> tuple[list[Value] | Value | None, bool]:
+    """Run a comprehension, in a scope of its own: a list when each element is known by itself, else the join of all.
+
+    And whether nothing may be left of what it goes through.
+    """
     source = m.eval(generators[0].iter)
     frame = m.frames[-1]
     outer, scope = frame.scope, m.scope(frame.context, node, frame.scope)
     m.comprehended[scope], keeps_locals = comprehended(node, generators)
     frame.scope = scope
     try:
-        return _over(m, node, source, generators, element)
+        return _over(m, node, source, generators, element), is_thinned(m, source)
     finally:
         frame.scope = outer
         for name in () if keeps_locals else m.comprehended[scope]:

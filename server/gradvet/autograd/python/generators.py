@@ -19,6 +19,7 @@ class Yielded:
         self._m, self._frame = m, frame
         self._cell = (frame.scope, "#yielded")  # a cell, so that what is yielded ages with the loop around it
         self._seen = Seen(frame.base, whole=False)
+        self._surely = False  # whether it yields anything outside of loops that may be passed over
         self._in_order: list[Value] | None = [] if yields_in_order(node) else None
         m.store.set(self._cell, None)
 
@@ -32,6 +33,7 @@ class Yielded:
             self._in_order.append(value)
             if len(self._in_order) > MOST_YIELDED or any(loop.node is not None for loop in frame.loops):
                 self._in_order = None  # a loop that is not run round by round
+        self._surely |= not any(loop.may_skip for loop in frame.loops)
         m.store.set(self._cell, m.store.union((m.cells.get(self._cell), value)))
         if any(_never_ends(loop.node) for loop in frame.loops):
             frame.returns.append((m.store.delta(frame.base), NONE))  # it is left here, and not gone on with
@@ -44,7 +46,9 @@ class Yielded:
         self._as_met()
         if self._in_order:
             return Sequence("generator", tuple(self._in_order))
-        return Sequence("generator", None if element is not None else (), element)
+        if element is None:
+            return Sequence("generator")
+        return Sequence("generator", None, element, thinned=not self._surely)
 
     def _as_met(self) -> None:
         """The consumer meets a tensor as it was at some `yield`, or as the body leaves it at its end."""

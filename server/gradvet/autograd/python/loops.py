@@ -26,7 +26,15 @@ from gradvet.autograd.python.calls import begin
 from gradvet.autograd.python.contexts import in_mode
 from gradvet.autograd.python.control import narrow, truth
 from gradvet.autograd.python.names import builds_modules, lookup, named
-from gradvet.autograd.python.objects import ELEMENTS, are_parameters, assign, element_of, items_of, refresh
+from gradvet.autograd.python.objects import (
+    ELEMENTS,
+    are_parameters,
+    assign,
+    element_of,
+    is_thinned,
+    items_of,
+    refresh,
+)
 
 MOST_UNROLLED = 4
 MOST_FOLLOWED = 8  # of a list that grows meanwhile
@@ -79,7 +87,7 @@ def _run_over(m: Machine, node: ast.For, source: Value) -> bool:
 
     is_generator = type(content) is Sequence and content.kind == "generator"
     if type(content) is Sequence or type(content) in ELEMENTS:
-        return _repeat(m, node, following)
+        return _repeat(m, node, following, may_skip=is_thinned(m, source))
     element = element_of(m, source, node.iter)
     return _repeat(m, node, lambda: assign(m, node.target, element, node))
 
@@ -280,6 +288,7 @@ def _repeat(
     frame = m.frames[-1]
     base = m.store.mark()
     loop = Loop(node, base)
+    loop.may_skip = may_skip
     loop.context = frame.context
     frame.loops.append(loop)
     m.loops.append(loop)

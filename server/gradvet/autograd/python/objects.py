@@ -376,7 +376,7 @@ def _part_of(content: Sequence, node: ast.AST) -> Sequence:
         return content._replace(
             items=known[bounds] if known else content.items, nonempty=False, most=None, of=None
         )
-    return Sequence(content.kind, None, content.element)
+    return Sequence(content.kind, None, content.element, thinned=content.thinned)
 
 
 def _dict_item(m: Machine, ref: Ref, content: Dict, key: Value, node: ast.AST) -> Value:
@@ -527,9 +527,9 @@ def delete_item(m: Machine, holder: Value, key: Value, node: ast.AST) -> None:
             case Sequence() if _is_whole(node):
                 return content._replace(items=(), rest=None, nonempty=False)
             case Sequence(items=items) if items and (type(key) is not Const or key.kind != "int"):
-                return content._replace(items=None, rest=content.element, nonempty=False)
-            case Sequence(items=items, rest=rest) if items and rest is not None:
-                return content._replace(items=None, rest=content.element)
+                return content.without_one()
+            case Sequence(rest=rest) if rest is not None:
+                return content.without_one()
             case Sequence(items=items) if (
                 items is not None and type(key) is Const and key.kind == "int" and items
             ):
@@ -603,6 +603,19 @@ def items_of(m: Machine, value: Value) -> tuple[Value, ...] | None:
                 own = find_in_class(m, owner, "__iter__") is not None
                 return None if own else items_of(m, m.cells[value.address, CONTENT])
     return None
+
+
+def is_thinned(m: Machine, value: Value) -> bool:
+    """Whether nothing may be left of a sequence from which something was taken out."""
+    content = m.cells.get(getattr(value, "address", -1))
+    return type(content) is Sequence and content.thinned and not content.items
+
+
+def as_many(m: Machine, source: Value, kind: str, element: Value) -> Sequence:
+    """Something for each element of a value: as many as there are, of a number that is not known."""
+    content = m.cells.get(getattr(source, "address", -1))
+    one = content if type(content) is Sequence else Sequence()
+    return one.as_many(kind, element)
 
 
 def are_parameters(m: Machine, items: tuple[Value, ...]) -> bool:

@@ -500,9 +500,9 @@ def grow(
         if content.items and content.kind == "list" and not front:
             # What it began with is still in it, whatever is added now.
             rest = join_all([v for v in (content.rest, *new) if v is not None])
-            return content._replace(rest=rest, nonempty=True)
+            return content._replace(rest=rest, nonempty=True, thinned=False)
         rest = join_all([v for v in (content.element, *new) if v is not None])
-        return content._replace(items=None, rest=rest, nonempty=True)
+        return content._replace(items=None, rest=rest, nonempty=True, thinned=False)
 
     m.update(ref, change)
     for value in new:

@@ -50,7 +50,15 @@ from gradvet.autograd.python.calls import (
 )
 from gradvet.autograd.python.contexts import SUPPRESSING
 from gradvet.autograd.python.control import is_instance, truth
-from gradvet.autograd.python.objects import are_parameters, element_of, get_attribute, items_of, set_attribute
+from gradvet.autograd.python.objects import (
+    are_parameters,
+    as_many,
+    element_of,
+    get_attribute,
+    is_thinned,
+    items_of,
+    set_attribute,
+)
 from gradvet.autograd.python.operators import binary, number_of
 
 MOST_ITEMS = 16
@@ -157,7 +165,7 @@ def _enumerate(m: Machine, name: str, call: Call) -> Value:
         kind = "members" if members else "list"
         return m.new(call.node, Sequence(kind, pairs))
     pair = Tuple((Number("int"), element_of(m, source, call.node)))
-    return m.new(call.node, Sequence("generator", None, pair, nonempty=True))
+    return m.new(call.node, as_many(m, source, "generator", pair))
 
 
 def _is_members(m: Machine, value: Value) -> bool:
@@ -188,7 +196,8 @@ def _zip(m: Machine, name: str, call: Call) -> Value:
             Sequence("generator", None, m.new(call.node, Sequence("tuple", None, element), "column")),
         )
     pair = Tuple(tuple(element_of(m, value, call.node) for value in call.args))
-    return m.new(call.node, Sequence("generator", None, pair, nonempty=True))
+    thinned = [value for value in call.args if is_thinned(m, value)]
+    return m.new(call.node, as_many(m, thinned[0] if thinned else NONE, "generator", pair))
 
 
 @handles(
@@ -250,7 +259,7 @@ def _container(m: Machine, name: str, call: Call) -> Value:
         if most is not None and most != NONE:
             return m.new(call.node, Sequence(kind, None, join_all(list(items))))
         return m.new(call.node, Sequence(kind, items))
-    return m.new(call.node, Sequence(kind, None, element_of(m, source, call.node), nonempty=True))
+    return m.new(call.node, as_many(m, source, kind, element_of(m, source, call.node)))
 
 
 @handles(
