@@ -78,7 +78,7 @@ from gradvet.autograd.python.calls import (
     make_base,
     unknown_call,
 )
-from gradvet.autograd.python.objects import CONTENT, default_item, element_of, set_item, view_of_dict
+from gradvet.autograd.python.objects import CONTENT, child, default_item, element_of, set_item, view_of_dict
 from gradvet.autograd.python.operators import LONGEST_TEXT, binary, extend, grow
 from gradvet.autograd.unknowns import opaque_inputs, unknown_cut
 
@@ -603,6 +603,10 @@ def _instance(m: Machine, ref: Ref, content: Instance, name: str, call: Call) ->
     if work is not None and info.external & workers.THREADS:
         workers.run_thread(m, Bound(work, ref), Call(call.node, ()))
         return NONE
+    if info.is_whole or (ref.address, name) in m.cells:
+        part = child(m, ref, name, call.node)  # no base class has such a method: others have put it there
+        if type(part) is Ref and type(m.cells.get(part.address)) is Opaque:
+            return call_object(m, part, call)
     return unknown_call(m, call, f"the result of `{name}`", ref)
 
 

@@ -130,6 +130,13 @@ class ClassInfo:
     fields: list[str] = field(default_factory=list)
     unknown_base: bool = False
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether all its methods are in the file: its bases are, or have none of their own."""
+        return not self.unknown_base and all(name.startswith(_WITHOUT_METHODS) for name in self.external)
+
+
+_WITHOUT_METHODS = ("builtins.object", "abc.", "typing.Protocol", "typing.Generic")
 
 External_ = Callable[[Machine, str, Call], Value]
 CALL_EXTERNAL: list[External_] = []
