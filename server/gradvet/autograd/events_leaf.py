@@ -60,7 +60,8 @@ class OptimizerMisses(Event):
 
     `leaves` are their names, `place` is where they are made; `late` is whether they were there, frozen.
     `idle` is whether no backward reaches anything that the optimizer has; `twin` is another that has the very same.
-    `outside` is whether they are of a module of which no optimizer ever knew.
+    `outside` is whether they are of a module of which no optimizer ever knew. `frozen` is whether they are its own, and
+    frozen whenever it makes a step.
     """
 
     leaves: tuple[str, ...]
@@ -69,6 +70,7 @@ class OptimizerMisses(Event):
     idle: bool = False
     twin: ast.AST | None = None
     outside: bool = False
+    frozen: bool = False
 
 
 @dataclass(frozen=True, slots=True)

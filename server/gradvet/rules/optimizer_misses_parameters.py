@@ -34,6 +34,16 @@ def check(event: OptimizerMisses) -> Iterator[Finding]:
             Severity.WARNING,
         )
         return
+    if event.frozen:
+        notes = () if event.place is None else (Note("step", code(event.place), event.place),)
+        yield Finding(
+            event.node,
+            f"all that this optimizer was given is frozen, {named(event.leaves) or 'whatever it is'}: its steps move nothing",
+            (*notes, *called_from(event.calls)),
+            (),
+            Severity.WARNING,
+        )
+        return
     when = "were still frozen" if event.late else "were not there yet"
     notes = (
         () if event.place is None else (Note("made", f"here, afterwards: {code(event.place)}", event.place),)

@@ -1,6 +1,7 @@
 """What the run notes about cuts and forced leaves, for a judgement at its end."""
 
 import ast
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from gradvet.autograd.memory.domain import YES, Node, Tensor
@@ -40,6 +41,11 @@ class CutNotes:
     raising: dict[ast.AST, ast.AST] = field(default_factory=dict)
     trained: set[int] = field(default_factory=set)
     weighted: dict[int, set[int]] = field(default_factory=dict)
+
+    def unknown_behind(self, cut: int, nodes: Iterable[int]) -> set[int]:
+        """The unknown things behind a cut, of which it was told itself or behind the nodes that it cuts off."""
+        found = self.behind.get(cut, set()).copy()
+        return found.union(*(self.unknown_of.get(at & ~1, ()) for at in nodes))
 
     def made_leaf(self, leaf: int, cut: int) -> None:
         """A computed value was made a leaf that requires grad; `cut` stands for the place."""

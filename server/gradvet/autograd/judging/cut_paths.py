@@ -66,11 +66,13 @@ def _constant_losses(m: Machine, judge: Judge, parents: Parents, before: set[int
         for number in dead - before:
             if (
                 m.cuts[number].kind in KINDS_OF_CUTS
-                and judge.cut_notes.behind.get(number)
+                and judge.cut_notes.unknown_behind(number, m.cuts[number].nodes)
                 and number not in told
             ):
                 told |= {number, *m.cuts[number].upstream}
                 subject = cut_subject(m.cuts[number].node, parents)
+                while subject is not None and subject in m.states:  # what torch made of something unknown
+                    subject = cut_subject(subject, parents)
                 called = subject.func if isinstance(subject, ast.Call) else subject
                 names = () if called is None else (f"`{ast.unparse(called)}`",)
                 _tell(m, judge, parents, number, loss, set(), all_cut=True, known=(names, (DATA,)))
@@ -127,7 +129,7 @@ def _dead_terms(m: Machine, judge: Judge, parents: Parents, told: set[int]) -> N
     for number, loss in judge.dead.items():
         info = m.cuts[number]
         unknown = judge.cut_notes.unknown_losses.get(loss, set())
-        shared = judge.cut_notes.behind.get(number, set()) & unknown
+        shared = judge.cut_notes.unknown_behind(number, info.nodes) & unknown
         here = {at for a in unknown if type(part := m.cells.get(a)) is Layer for _, at in part.parameters}
         if number in told or info.kind not in KINDS_OF_CUTS or not (info.leaves & (trained | here) or shared):
             continue

@@ -362,6 +362,7 @@ class Judge:
         self.snapshots.stepped(content.owns, site)
         self.flow.step(content)
         self.protocol.step(ref, content, site, scaler=scaler)
+        self.given.stepped(ref, content, site)
         self.stepping = True
         for owned in content.owns:
             self.losses_of.setdefault(owned, {}).update(self.pending)

@@ -5,12 +5,13 @@ from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from gradvet.autograd.events import Backward
 from gradvet.autograd.events_leaf import OptimizerMisses
 from gradvet.autograd.library.layers import is_module, members
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import NO, YES, Tensor
 from gradvet.autograd.memory.gradients import CLEAR
-from gradvet.autograd.memory.values import Instance, Layer, Optimizer, Ref
+from gradvet.autograd.memory.values import NONE, Instance, Layer, Optimizer, Ref
 
 _WRITTEN_OUT = frozenset({"torch.tensor()", "torch.as_tensor()", "torch.from_numpy()"})
 """What gives values of their own to what they make."""
@@ -32,6 +33,9 @@ class OptimizerNotes:
     taken: dict[ast.AST, Taken] = field(default_factory=dict)
     moved: set[int] = field(default_factory=set)
     """What is changed by hand once its module is made."""
+    frozen: dict[int, ast.AST] = field(default_factory=dict)
+    """By optimizer the first of its steps, none of which had anything to move."""
+    moving: set[int] = field(default_factory=set)
 
     def made(self, content: Optimizer, site: ast.AST) -> None:
         """An optimizer is made: note the modules that it takes whole."""
@@ -51,6 +55,19 @@ class OptimizerNotes:
             if training and training <= content.owns:
                 found[Ref(address)] = leaves
         self.taken[site] = Taken(site, m.where(), found)
+
+    def stepped(self, optimizer: Ref, content: object, site: ast.AST) -> None:
+        """An optimizer makes a step: on nothing, where all that it has is frozen and holds no gradient from before."""
+        if type(content) is not Optimizer or optimizer.address in self.moving:
+            return
+        cells = self.machine.cells
+        idle = bool(content.owns) and content.all_known
+        if idle and all(
+            self._flag(leaf) == NO and cells.get((leaf, "grad"), NONE) == NONE for leaf in content.owns
+        ):
+            self.frozen.setdefault(optimizer.address, site)
+        else:
+            self.moving.add(optimizer.address)
 
     def edited(self, state: Tensor) -> None:
         """A tensor was changed in place; in a constructor it is only filled."""
@@ -98,6 +115,18 @@ class OptimizerNotes:
             self._mistaken(optimizers, reached, still, forced)
         if not any(type(event) is OptimizerMisses for event in m.events):
             self._left_out(optimizers, owned)
+        if not any(type(event) is Backward and event.root.requires_grad == NO for event in m.events):
+            self._all_frozen(optimizers)
+
+    def _all_frozen(self, optimizers: list[tuple[Ref, Optimizer, ast.AST]]) -> None:
+        """Emit the optimizers that only ever step on frozen parameters; where a backward raises, that is told."""
+        m = self.machine
+        for ref, content, site in {ref.address: (ref, content, site) for ref, content, site in optimizers}.values():
+            step = self.frozen.get(ref.address)
+            if step is None or ref.address in self.moving:
+                continue
+            names = parameter_names(m, {leaf & ~1 for leaf in content.owns})
+            m.emit(OptimizerMisses(site, m.calls_of.get(site, ()), names, step, True, frozen=True))
 
     def _mistaken(
         self,

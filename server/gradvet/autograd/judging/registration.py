@@ -37,6 +37,7 @@ class Registration:
     called: dict[int, ast.AST] = field(default_factory=dict)
     wanted: set[int] = field(default_factory=set)
     used: set[int] = field(default_factory=set)
+    gone_on: set[int] = field(default_factory=set)
 
     def stored(self, site: ast.AST, holder: Ref, how: str) -> None:
         """An attribute of an object was set."""
@@ -61,7 +62,10 @@ class Registration:
             if type(address) is int and type(content) is Instance and m.classes[content.owner].is_module
         ]
         known = owned | {leaf & ~1 for ref, _ in instances for leaf in self._registered(ref)}
-        self.used, self.wanted = self._used_leaves(), wanted | self._listed(instances)
+        nodes = [node for node in m.cells.values() if type(node) is Node]
+        self.used = {leaf & ~1 for node in nodes for leaf in node.leaves}
+        self.gone_on = {at & ~1 for node in nodes for at in node.inputs}
+        self.wanted = wanted | self._listed(instances)
         told: set[ast.AST] = set()
         for ref, content in instances:
             trains = any(leaf & ~1 in owned for leaf in self._registered(ref))
@@ -98,11 +102,6 @@ class Registration:
             for part in (*(content.items or ()), content.rest)
         ]
         return {ref.address & ~1 for part in parts if part is not None for ref in refs(part)}
-
-    def _used_leaves(self) -> set[int]:
-        """The leaves that some recorded op took directly."""
-        nodes = [node for node in self.machine.cells.values() if type(node) is Node]
-        return {leaf & ~1 for node in nodes for leaf in node.leaves}
 
     # -- plain containers
 
@@ -172,7 +171,12 @@ class Registration:
         if type(value) not in (Ref, Union, Each):
             return None
         states = m.tensors(value)
-        if not states or len(states) != len(atoms(value)) or any(s.assumes for _, s in states):
+        if not states or len(states) != len(atoms(value)):
+            return None
+        computed = self._made_of_leaf([s for _, s in states], known)
+        if computed is not None:
+            return "tensor", "", computed, None, True
+        if any(s.assumes for _, s in states):
             return None
         if all(s.parameter & YES for _, s in states) or any(not s.requires_grad & YES for _, s in states):
             return None
@@ -195,6 +199,22 @@ class Registration:
             return "converted", "", leaves, None, False
         fresh = len(leaves) == 1 and not leaves & known and self._is_fresh(plain[0])
         return ("converted", "", leaves, None, True) if fresh else None
+
+    def _made_of_leaf(self, states: list[Tensor], known: set[int]) -> set[int] | None:
+        """The leaf, made in the very expression and held by nothing else, that a tensor was moved or computed from.
+
+        Where the move has nothing to do it gives the leaf itself, and that is no Parameter either.
+        """
+        leaves = {leaf & ~1 for s in states for leaf in s.leaves}
+        if len(leaves) != 1 or any(not s.requires_grad & YES or s.parameter & YES for s in states):
+            return None
+        leaf = self.machine.cells.get(min(leaves))
+        outer = [s.origin for s in states if s.origin is not None and s.is_leaf != YES]
+        if type(leaf) is not Tensor or leaf.requires_grad != YES or leaf.origin is None or leaf.parameter & YES:
+            return None
+        inside = any(part is leaf.origin.node for origin in outer for part in walk(origin.node))
+        gone_on = any(at & ~1 in self.gone_on for s in states for at in s.nodes)
+        return leaves if inside and gone_on and not leaves & (known | self.wanted) else None
 
     def _is_fresh(self, state: Tensor) -> bool:
         """Whether the Parameter that a tensor was computed from was made in the very expression."""

@@ -76,7 +76,7 @@ def _run_over(m: Machine, node: ast.For, source: Value) -> bool:
                 begin()
                 assign(m, node.target, merged, node)
 
-            return _repeat(m, node, enter)
+            return _repeat(m, node, enter, surely=True)
         if _may_unroll(m, node, items, MOST_UNROLLED):
             return _unrolled(m, node, items, source)
 
@@ -279,11 +279,12 @@ def _repeat(
     *,
     forever: bool = False,
     may_skip: bool = False,
+    surely: bool = False,
 ) -> bool:
     """Run the body until nothing new is learned; join all ways out.
 
     A loop over something unknown is taken to run at least once: a program whose loader is empty has
-    other worries, and to say "perhaps the loop never ran" of every total would say nothing.
+    other worries, and to say "perhaps the loop never ran" of every total would say nothing. Some `surely` do.
     """
     frame = m.frames[-1]
     base = m.store.mark()
@@ -321,7 +322,7 @@ def _repeat(
             exits.append(current)
         if (m.alone or (m.imports is not None and m.imports.is_running)) and m.made_nodes == seen:
             # No graph was made, and the arguments are unknown anyway: what changed may be as before or as now.
-            exits.append({})
+            exits += [] if surely else [{}]
             break
         if (
             around is not None
