@@ -115,6 +115,7 @@ def test_each_distribution_record_is_well_formed(name: str) -> None:
         "without",
         "computes",
         "kept",
+        "again",
         "lazy",
         "same",
     }

@@ -769,6 +769,40 @@ def train(policy, target, memory):
             target.load_state_dict(policy.state_dict())
 """
     ),
+    "a gradient penalty of a network that others have put into a class": (
+        """
+class Critics:
+    def update(self, real):
+        fake = self.gen(torch.randn(real.size(0), self.width)).detach()
+        penalty = self.penalty(real, fake)
+        loss = self.disc(fake).mean() - self.disc(real).mean() + 10 * penalty
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+
+    def penalty(self, real, fake):
+        share = torch.rand(real.size(0), 1)
+        x = (share * real + (1 - share) * fake).requires_grad_(True)
+        out = self.disc(x)
+        slope = torch.autograd.grad(out, x, torch.ones_like(out), retain_graph=True)[0]  # create-graph-missing
+        return ((slope.norm(2, dim=1) - 1) ** 2).mean()
+"""
+    ),
+    "a score of thresholds, of what a function of torch made of a model's result": (
+        """
+def dice(logits, target):
+    pred = (torch.sigmoid(logits) > 0.5).float()  # nondifferentiable-in-loss
+    both = (pred * target).sum()
+    return 1 - 2 * both / (pred.sum() + target.sum() + 1e-6)
+
+def train(model, loader, optimizer):
+    for x, y in loader:
+        loss = dice(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+    ),
 }
 
 SILENT = {

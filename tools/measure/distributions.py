@@ -73,6 +73,7 @@ def measure(name: str) -> Record:
             record["sample_dtype"] = kind(sample)
         extras = {
             "without": _without(recipes()[name], init, record["grad"]),
+            "again": _again(recipes()[name], init, record["grad"]),
             "computes": _computes(recipes()[name], init, record["grad"]),
             "views": _views(recipes()[name]),
             **_attributes(recipes()[name], init),
@@ -129,6 +130,24 @@ def _without(call: str, init: list[str], results: list[str]) -> Record:
                 carried.setdefault(result, set()).add(name)
     every = set().union(*carried.values())
     return {result: sorted(every - reached) for result, reached in carried.items() if reached != every}
+
+
+def _again(call: str, init: list[str], results: list[str]) -> Record:
+    """The parameters for whose gradients alone a result saves nothing: a second backward goes through it."""
+    tree = _parsed(call)
+    names = [*init[: len(tree.args)], *(str(k.arg) for k in tree.keywords)]
+    found: dict[str, set[str]] = {}
+    for at, name in enumerate(names):
+        for result in results:
+            made = attempt(partial(_make, call, SHAPES[0], at))  # anew: a backward frees what it was made with
+            get = None if isinstance(made, Exception) else _results(made)[result]
+            if get is not None and _state(get) == "grad" and _runs_twice(get().sum()):
+                found.setdefault(result, set()).add(name)
+    return {result: sorted(names) for result, names in sorted(found.items())}
+
+
+def _runs_twice(root: torch.Tensor) -> bool:
+    return not any(isinstance(attempt(root.backward), Exception) for _ in range(2))
 
 
 def _attributes(call: str, init: list[str]) -> Record:

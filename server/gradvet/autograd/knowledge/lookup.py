@@ -48,6 +48,7 @@ class Distribution(NamedTuple):
     has_rsample: bool
     results: Mapping[str, str]  # sample, rsample, log_prob, mean, … -> grad, no grad; what raises is absent
     without: Mapping[str, tuple[str, ...]]  # result -> the parameters that carry no gradient to it
+    again: Mapping[str, tuple[str, ...]]  # result -> the parameters for whose gradients alone it saves nothing
     computes: frozenset[
         str
     ]  # the parameters that it computes with when it is made, and does not keep as they are
@@ -117,6 +118,7 @@ class Knowledge:
             record.get("has_rsample", False),
             dict.fromkeys(record["grad"], "grad") | dict.fromkeys(record["no_grad"], "no grad"),
             {result: tuple(names) for result, names in record.get("without", {}).items()},
+            {result: tuple(names) for result, names in record.get("again", {}).items()},
             frozenset(record.get("computes", ())),
             _answers(record.get("views", ())),
             record.get("sample_dtype", "float"),

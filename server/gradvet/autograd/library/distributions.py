@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Callable
 
+from gradvet.autograd.graph import node_key
 from gradvet.autograd.held import held_tensors
 from gradvet.autograd.knowledge.lookup import Distribution as Known
 from gradvet.autograd.knowledge.lookup import load
@@ -24,6 +25,7 @@ from gradvet.autograd.memory.domain import (
     NO_FN,
     NOTHING,
     YES,
+    Node,
     Tensor,
 )
 from gradvet.autograd.memory.values import NONE, Const, Distribution, Number, Ref, Value, join
@@ -72,6 +74,7 @@ def call_distribution(m: Machine, ref: Ref, content: Distribution, name: str, ca
             m.judge.cut_notes.scored |= samples(m, call)
         given = [*inputs_of(m, content, name), *(call.args if name in _OF_AN_ARGUMENT else ())]
         made = combined(m, call.node, f"{name}()", given)
+        _saves(m, made, content, name)
         m.update(made, lambda t: t._replace(view=_viewed(m, content, name)) if type(t) is Tensor else t)
         return made
     if name == "expand":
@@ -80,6 +83,26 @@ def call_distribution(m: Machine, ref: Ref, content: Distribution, name: str, ca
         view = _viewed(m, content, name)
         return tensor_like(m, call.node, name, view=view, inference=made_in(m), dtype=FLOAT | INTEGER)
     return m.unknown(call.node, f"the result of `{name}`", (ref, *call.args), "call")
+
+
+def _saves(m: Machine, made: Ref, content: Distribution, result: str) -> None:
+    """A result saves nothing where only such parameters ask for a gradient as need nothing: `loc`, for `rsample`."""
+    known, node = load().distribution(content.name), m.cells.get(node_key(made.address))
+    free = known.again.get(result, ()) if known is not None else ()
+    if not free or type(node) is not Node:
+        return
+    without = known.without.get(result, ()) if known is not None else ()
+    asks = [
+        (parameter in free, state.requires_grad)
+        for parameter, value in content.inputs
+        if parameter not in without
+        for _, state in held_tensors(m, value)
+        if state.requires_grad & YES
+    ]
+    if any(asked == YES and not needs_nothing for needs_nothing, asked in asks):
+        return
+    keeps = NO if asks and all(needs_nothing for needs_nothing, _ in asks) else MAYBE
+    m.store.set(node_key(made.address), node._replace(keeps=keeps))
 
 
 def samples(m: Machine, call: Call) -> frozenset[int]:
@@ -160,6 +183,7 @@ def distribution_property(m: Machine, ref: Ref, content: Distribution, name: str
 def _computed(m: Machine, content: Distribution, name: str, node: ast.AST) -> Value:
     view, given = _viewed(m, content, name), inputs_of(m, content, name)
     made = combined(m, node, name, given)
+    _saves(m, made, content, name)
     m.update(made, lambda t: t._replace(view=view) if type(t) is Tensor else t)
     if view & YES:
         _may_share(m, made, given)

@@ -309,7 +309,7 @@ def _pop(m: Machine, ref: Ref, content: Sequence, name: str, args: tuple[Value, 
         at = 0 if name == "popleft" else args[0].value if args and type(args[0]) is Const else -1
         if isinstance(at, int) and -len(items) <= at < len(items):
             at %= len(items)
-            m.store.set(ref.address, content._replace(items=(*items[:at], *items[at + 1 :])))
+            m.store.set(ref.address, content._replace(items=(*items[:at], *items[at + 1 :]), thinned=True))
             return items[at]
     if content.element is not None:
         m.update(ref, lambda c: c.without_one() if type(c) is Sequence else c)

@@ -534,7 +534,7 @@ def delete_item(m: Machine, holder: Value, key: Value, node: ast.AST) -> None:
                 items is not None and type(key) is Const and key.kind == "int" and items
             ):
                 at = key.value % len(items)
-                return content._replace(items=(*items[:at], *items[at + 1 :]))
+                return content._replace(items=(*items[:at], *items[at + 1 :]), thinned=True)
             case Dict() if type(key) is Const:
                 return content._replace(items=tuple(pair for pair in content.items if pair[0] != key))
             case Layer(children=children) if type(key) is Const and content.rest is None:
@@ -607,8 +607,11 @@ def items_of(m: Machine, value: Value) -> tuple[Value, ...] | None:
 
 def is_thinned(m: Machine, value: Value) -> bool:
     """Whether nothing may be left of a sequence from which something was taken out."""
-    content = m.cells.get(getattr(value, "address", -1))
-    return type(content) is Sequence and content.thinned and not content.items
+    contents = [m.cells.get(getattr(atom, "address", -1)) for atom in m.alternatives(value)]
+    return all(
+        type(content) is Sequence and not content.items and (content.thinned or content.rest is None)
+        for content in contents
+    )
 
 
 def as_many(m: Machine, source: Value, kind: str, element: Value) -> Sequence:

@@ -496,7 +496,7 @@ def grow(
             items = (*new, *content.items) if front else (*content.items, *new)
             if content.most is not None:
                 items = items[: content.most] if front else items[max(len(items) - content.most, 0) :]
-            return content._replace(items=items, nonempty=True)
+            return content._replace(items=items, nonempty=True, thinned=False)
         if content.items and content.kind == "list" and not front:
             # What it began with is still in it, whatever is added now.
             rest = join_all([v for v in (content.rest, *new) if v is not None])

@@ -336,6 +336,8 @@ def _sum(m: Machine, name: str, call: Call) -> Value:
     for number, other in enumerate(grown[1:], 1):
         with m.numbered(call.node, number):
             once = binary(m, call.node, ast.Add(), once, other)
+    if is_thinned(m, call.args[0]):
+        return join(start, once)  # of nothing it is what it began with
     if m.tensor(once) is not None:
         return once
     with m.numbered(call.node, 1):
