@@ -139,7 +139,9 @@ def _again(call: str, init: list[str], results: list[str]) -> Record:
     found: dict[str, set[str]] = {}
     for at, name in enumerate(names):
         for result in results:
-            made = attempt(partial(_make, call, SHAPES[0], at))  # anew: a backward frees what it was made with
+            made = attempt(
+                partial(_make, call, SHAPES[0], at)
+            )  # anew: a backward frees what it was made with
             get = None if isinstance(made, Exception) else _results(made)[result]
             if get is not None and _state(get) == "grad" and _runs_twice(get().sum()):
                 found.setdefault(result, set()).add(name)

@@ -38,7 +38,7 @@ def check(event: OptimizerMisses) -> Iterator[Finding]:
         notes = () if event.place is None else (Note("step", code(event.place), event.place),)
         yield Finding(
             event.node,
-            f"all that this optimizer was given is frozen, {named(event.leaves) or 'whatever it is'}: its steps move nothing",
+            f"all that this optimizer was given is frozen, {named(event.leaves) or 'and no more'}: its steps move nothing",
             (*notes, *called_from(event.calls)),
             (),
             Severity.WARNING,

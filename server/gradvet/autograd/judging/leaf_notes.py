@@ -24,11 +24,13 @@ class LeafNotes:
         if cut is not None:
             self.cuts[cut] = event
 
-    def grad_read(self, ref: Ref, state: Tensor, site: ast.AST) -> None:
-        """`.grad` is read of a tensor: one that took a leaf's name has none."""
+    def grad_read(self, ref: Ref, state: Tensor, site: ast.AST) -> bool:
+        """`.grad` is read of a tensor: one that took a leaf's name has none. Whether that is told here."""
         event = self.rebound.get(ref.address & ~1)
-        if event is not None and NO in (state.is_leaf, state.requires_grad):
-            self.tell(event, site)
+        if event is None or NO not in (state.is_leaf, state.requires_grad):
+            return False
+        self.tell(event, site)
+        return True
 
     def without_graph(self, root: Tensor, site: ast.AST) -> None:
         """A backward has nothing to go back through."""

@@ -121,7 +121,9 @@ class OptimizerNotes:
     def _all_frozen(self, optimizers: list[tuple[Ref, Optimizer, ast.AST]]) -> None:
         """Emit the optimizers that only ever step on frozen parameters; where a backward raises, that is told."""
         m = self.machine
-        for ref, content, site in {ref.address: (ref, content, site) for ref, content, site in optimizers}.values():
+        for ref, content, site in {
+            ref.address: (ref, content, site) for ref, content, site in optimizers
+        }.values():
             step = self.frozen.get(ref.address)
             if step is None or ref.address in self.moving:
                 continue

@@ -210,7 +210,12 @@ class Registration:
             return None
         leaf = self.machine.cells.get(min(leaves))
         outer = [s.origin for s in states if s.origin is not None and s.is_leaf != YES]
-        if type(leaf) is not Tensor or leaf.requires_grad != YES or leaf.origin is None or leaf.parameter & YES:
+        if (
+            type(leaf) is not Tensor
+            or leaf.requires_grad != YES
+            or leaf.origin is None
+            or leaf.parameter & YES
+        ):
             return None
         inside = any(part is leaf.origin.node for origin in outer for part in walk(origin.node))
         gone_on = any(at & ~1 in self.gone_on for s in states for at in s.nodes)

@@ -48,7 +48,9 @@ class Distribution(NamedTuple):
     has_rsample: bool
     results: Mapping[str, str]  # sample, rsample, log_prob, mean, … -> grad, no grad; what raises is absent
     without: Mapping[str, tuple[str, ...]]  # result -> the parameters that carry no gradient to it
-    again: Mapping[str, tuple[str, ...]]  # result -> the parameters for whose gradients alone it saves nothing
+    again: Mapping[
+        str, tuple[str, ...]
+    ]  # result -> the parameters for whose gradients alone it saves nothing
     computes: frozenset[
         str
     ]  # the parameters that it computes with when it is made, and does not keep as they are

@@ -128,14 +128,15 @@ def _grad(m: Machine, value: Value, node: ast.AST) -> Value:
     """`.grad`: a tensor without a graph that belongs to its leaf."""
     found: list[Value] = []
     for ref, state in m.tensors(value):
+        is_lost = False
         if m.judge is not None:
             m.judge.cut_notes.gradient_wanted(ref.address)
-            m.judge.leaves.grad_read(ref, state, node)
-        key = (ref.address, "grad")
-        if m.judge is not None:
+            is_lost = m.judge.leaves.grad_read(ref, state, node)
             m.judge.flow.read.add(ref.address & ~1)
+        key = (ref.address, "grad")
         cell = m.cells.get(key)
-        flags.gradient_read(m, state, cell, node)
+        if not is_lost:
+            flags.gradient_read(m, state, cell, node)
         if cell is None and (m.alone or state.assumes):
             # Nobody knows whether a backward came before: there may be a gradient.
             made = m.place_part(
