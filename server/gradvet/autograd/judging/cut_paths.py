@@ -129,7 +129,7 @@ def _dead_terms(m: Machine, judge: Judge, parents: Parents, told: set[int]) -> N
     for number, loss in judge.dead.items():
         info = m.cuts[number]
         unknown = judge.cut_notes.unknown_losses.get(loss, set())
-        shared = judge.cut_notes.unknown_behind(number, info.nodes) & unknown
+        shared = judge.cut_notes.behind.get(number, set()) & unknown
         here = {at for a in unknown if type(part := m.cells.get(a)) is Layer for _, at in part.parameters}
         if number in told or info.kind not in KINDS_OF_CUTS or not (info.leaves & (trained | here) or shared):
             continue
