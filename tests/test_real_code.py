@@ -1424,6 +1424,25 @@ class Search:
                 return
         self.write(self.actor, before)
 """,
+    "weights that each forward multiplies by the same mask": """
+class Masked(nn.Module):
+    def __init__(self, mask):
+        super().__init__()
+        self.conv = nn.Conv2d(1, 1, 3)
+        self.register_buffer("mask", mask[None, None])
+
+    def forward(self, x):
+        self.conv.weight.data *= self.mask
+        return self.conv(x)
+
+net = Masked(torch.ones(3, 3))
+optimizer = torch.optim.Adam(net.parameters())
+for x in loader:
+    loss = net(x).mean() + net(x + 1).mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
     "a term that is one of very many": """
 def distil(loader, modules, criteria, optimizer, opt):
     for module in modules:

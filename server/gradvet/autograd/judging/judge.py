@@ -43,7 +43,7 @@ from gradvet.autograd.judging.thrown_away import ThrownAway
 from gradvet.autograd.judging.walks import Walks
 from gradvet.autograd.library import unrecorded
 from gradvet.autograd.library.evidence import remember
-from gradvet.autograd.library.layers import is_module, members
+from gradvet.autograd.library.layers import BUFFERS, is_module, members
 from gradvet.autograd.library.storages import savers
 from gradvet.autograd.machine import Loop, Machine
 from gradvet.autograd.memory.domain import GRAD, YES, Node, Origin, Tensor
@@ -442,7 +442,7 @@ class Judge:
         self.arrays.tensor_edited(site, state, target)
         self.freezes.edited(state)
         alias = state.alias
-        if alias is None:
+        if alias is None or (alias.kind == "data" and self._is_masked(site)):
             return
         sources = tuple(content for at in alias.source if type(content := m.cells.get(at)) is Tensor)
         edit = Edit(site, m.where(), state, target, how, (), m.mode, sources)
@@ -458,6 +458,15 @@ class Judge:
                         read.kind, read.write, read.how, read.target = "written", site, how, target
                         read.calls = m.where()
                         read.forward = read.forward and _only_computes(m)
+
+    def _is_masked(self, site: ast.AST) -> bool:
+        """Whether a module multiplies its weights by a buffer of its own in each forward: the next time changes nothing."""
+        match site:
+            case ast.AugAssign(op=ast.Mult(), value=ast.Attribute(value=ast.Name(id="self"), attr=name)):
+                receiver = self.machine.frames[-1].receiver
+                labels = self.machine.cells.get((getattr(receiver, "address", -1), BUFFERS))
+                return any(label.value == name for label in getattr(labels, "items", ()))
+        return False
 
     def spoil(self, edit: Any, state: Tensor) -> None:
         """Mark the nodes that saved what is edited; a backward that reaches one of them will tell."""

@@ -323,9 +323,12 @@ def _unused(m: Machine, judge: Judge, parents: Parents) -> set[int]:
                 continue
             site, calls, function, evidence = _evaluator(call, sites, parents, used)
             # A method of what is in eval mode, and that serves training as well, is no place to speak of.
-            while not whole_model and function in used | judge.in_forwards and calls:
+            inner = used | judge.in_forwards if not whole_model else set()
+            while function in inner and calls and isinstance(calls[-1], ast.Call):
                 site, calls = calls[-1], calls[:-1]
                 function = function_of(site, parents, ANY_FUNCTION)
+            if function in inner and calls:
+                continue  # it was run for itself: who calls it is not known
             if site in training:
                 continue  # it is no evaluation: a backward runs in it
         else:
