@@ -1443,6 +1443,22 @@ for x in loader:
     loss.backward()
     optimizer.step()
 """,
+    "numpy makes a number of numbers": """
+class Matcher(nn.Module):
+    def __init__(self, depth):
+        super().__init__()
+        self.depth, self.score = depth, nn.Linear(3, 1)
+
+    def threshold(self, i):
+        return np.clip(0.8 + 0.1 * np.exp(-4.0 * i / self.depth), 0, 1)
+
+    def forward(self, x):
+        score = self.score(x)
+        for i in range(self.depth):
+            if (score < self.threshold(i)).any():
+                break
+        return score
+""",
     "a term that is one of very many": """
 def distil(loader, modules, criteria, optimizer, opt):
     for module in modules:

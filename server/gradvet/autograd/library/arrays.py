@@ -89,7 +89,7 @@ UFUNCS_OF_TWO = frozenset(
         "true_divide",
     ]
 )
-"""The same of two arguments: of two numbers they give a number."""
+"""The same of two arguments, and `clip`: of numbers they give a number."""
 REDUCES = frozenset(
     [
         "mean",

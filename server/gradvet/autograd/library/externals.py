@@ -283,7 +283,11 @@ def _numpy(m: Machine, name: str, call: Call) -> Value:
     if name.startswith("numpy."):
         first = call.args[0] if call.args else None
         plain = (
-            call.args if short in arrays.UFUNCS_OF_TWO else call.args[:1] if short in arrays.UFUNCS else ()
+            call.args
+            if short in arrays.UFUNCS_OF_TWO or short == "clip"
+            else call.args[:1]
+            if short in arrays.UFUNCS
+            else ()
         )
         if plain and all(type(atom) in (Const, Number) for value in plain for atom in atoms(value)):
             return Number("float", cuts)
