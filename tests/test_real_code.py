@@ -1459,6 +1459,23 @@ class Matcher(nn.Module):
                 break
         return score
 """,
+    "a block that takes the place of another and loads what that had": """
+class Slow(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(3, 3)
+
+class Fast(Slow):
+    pass
+
+def swap(stack):
+    for module in stack.modules:
+        for i in range(len(module.blocks)):
+            if isinstance(module.blocks[i], Slow):
+                old = module.blocks[i]
+                module.blocks[i] = Fast()
+                module.blocks[i].load_state_dict(old.state_dict(), strict=True)
+""",
     "a term that is one of very many": """
 def distil(loader, modules, criteria, optimizer, opt):
     for module in modules:

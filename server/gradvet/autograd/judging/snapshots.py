@@ -63,6 +63,8 @@ class SnapshotNotes:
     tied: dict[int, ast.AST] = field(default_factory=dict)
     """By storage where a parameter was given the memory of another: `p.data = q.data`."""
     causes: dict[ast.AST, tuple[ast.AST, str]] = field(default_factory=dict)
+    apart: set[ast.AST] = field(default_factory=set)
+    """Where a module also loads what is not its own."""
     shared: dict[ast.AST, tuple[tuple[ast.AST, ...], ast.AST | None]] = field(default_factory=dict)
     equals: dict[ast.AST, tuple[int, ast.AST, tuple[ast.AST, ...], str]] = field(default_factory=dict)
 
@@ -366,6 +368,8 @@ class SnapshotNotes:
         own = frozenset[int]().union(*(place for place in places if len(place) == 1))
         own_in = {ref.address: self._is_all_of(ref, own) for ref in refs(state)}
         later = max((address & ~1 for address, same in own_in.items() if not same), default=0)
+        if not all(own_in.values()):
+            self.apart.add(site)
         for ref in refs(state):
             if ref.address > later and own_in[ref.address]:  # else a copy has taken its place
                 made = m.site_of(ref.address)
@@ -427,6 +431,8 @@ class SnapshotNotes:
                 above = m.calls_of.get(cause, ())
                 m.emit(SnapshotAliased(cause, above, instead or kind, cause, None, node, loaded=False))
         for load, (calls, copy) in self.shared.items():
+            if load in self.apart:
+                continue  # of several modules that it may be, others have parameters of their own
             if copy is None:
                 m.emit(SnapshotAliased(load, calls, "shared", load, None, load, loaded=True))
             elif copy not in told:
