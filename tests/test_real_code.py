@@ -1476,6 +1476,16 @@ def swap(stack):
                 module.blocks[i] = Fast()
                 module.blocks[i].load_state_dict(old.state_dict(), strict=True)
 """,
+    "what keeps the graph had another name once": """
+net = nn.Linear(3, 1)
+optimizer = torch.optim.SGD(net.parameters(), 0.1)
+for x in loader:
+    optimizer.zero_grad()
+    out = net(x)
+    out.mean().backward(retain_variables=True)
+    out.sum().backward()
+    optimizer.step()
+""",
     "a term that is one of very many": """
 def distil(loader, modules, criteria, optimizer, opt):
     for module in modules:

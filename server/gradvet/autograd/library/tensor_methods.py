@@ -113,7 +113,9 @@ def _backward(m: Machine, receiver: Value, state: Tensor, call: MethodCall) -> V
         m,
         call.node,
         receiver,
-        retain=call.argument(1, "retain_graph"),
+        retain=call.keywords.get(
+            "retain_variables", call.argument(1, "retain_graph")
+        ),  # as it was called once
         create=call.argument(2, "create_graph"),
         how="backward()",
         inputs=call.argument(3, "inputs"),
