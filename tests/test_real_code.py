@@ -1486,6 +1486,22 @@ for x in loader:
     out.sum().backward()
     optimizer.step()
 """,
+    "all are frozen, and the first is to train": """
+class Heads(nn.Module):
+    def __init__(self, count):
+        super().__init__()
+        self.count = count
+        self.weights = nn.ParameterList([nn.Parameter(torch.Tensor(3, 3)) for _ in range(count)])
+        self.fill()
+        self.weights[0].requires_grad = True
+
+    def fill(self):
+        for i in range(self.count):
+            self.weights[i].data.uniform_(-1, 1)
+            self.weights[i].requires_grad = False
+
+heads = Heads(settings.count)
+""",
     "a term that is one of very many": """
 def distil(loader, modules, criteria, optimizer, opt):
     for module in modules:

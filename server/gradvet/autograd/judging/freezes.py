@@ -77,7 +77,8 @@ class FreezeNotes:
                 if at is None:
                     continue
                 freeze, thaw, calls = frozen[1][at], thawed[1][at], thawed[1][:at]
-            if leaves >= self.of_site[frozen] and not _is_a_choice(thaw, freeze, parents):
+            one = _is_one_item(thaw) and not _is_one_item(freeze)
+            if leaves >= self.of_site[frozen] and not one and not _is_a_choice(thaw, freeze, parents):
                 self.machine.emit(FreezeUndone(thaw, calls, freeze))
 
 
@@ -96,6 +97,17 @@ def _is_a_choice(thaw: ast.AST, freeze: ast.AST, parents: Parents) -> bool:
     if isinstance(above, ast.If):
         return (below in above.body) is not any(one in around for one in above.body)
     return isinstance(above, ast.Match)
+
+
+def _is_one_item(site: ast.AST) -> bool:
+    """Whether a flag is set of the item under an index that is written out: `weights[0].requires_grad = True`."""
+    match site:
+        case (
+            ast.Assign(targets=[ast.Attribute(value=ast.Subscript(slice=ast.Constant()))])
+            | ast.Call(func=ast.Attribute(value=ast.Subscript(slice=ast.Constant())))
+        ):
+            return True
+    return False
 
 
 def _is_plain(site: ast.AST, calls: Calls) -> bool:
