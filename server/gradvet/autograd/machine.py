@@ -5,6 +5,7 @@ room; the machine only finds it.
 """
 
 import ast
+import re
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -48,6 +49,7 @@ MOST_RUNS_OF_ONE_FUNCTION = 240
 MOST_PASSES = 5
 EXACT_PASSES = 2  # of a loop: its first iteration and its second
 MOST_UNROLLED_TOGETHER = 100
+_COUNTED = re.compile(r"\bself\s*\.\s*(\w+)[\s\\]*(?:[-+*/%@&|^]|//|\*\*|<<|>>)=")
 MOST_COMING_AGAIN = 24  # nodes that are looked at for whether a backward comes by one of the same name
 
 
@@ -368,6 +370,11 @@ class Machine:
         return "create_graph" in self._text and any(
             isinstance(node, ast.keyword) and node.arg == "create_graph" for node in walk(self.main)
         )
+
+    @cached_property
+    def counted(self) -> set[str]:
+        """The names of attributes that methods count with; a text may name some more."""
+        return set(_COUNTED.findall(self._text))
 
     def mentions(self, word: str) -> bool:
         """Whether a word stands in the program's text."""

@@ -225,12 +225,15 @@ def _class(m: Machine, node: ast.ClassDef, later: frozenset[str]) -> None:
 def _forget_counts(m: Machine, instance: Value, node: ast.ClassDef) -> None:
     """Of an object that methods count with, a method by itself does not know how far they have come."""
     address = m.only(instance)
-    for child in walk(node) if address else ():
+    counts: dict[str, Const] = {}
+    for name in m.counted if address else ():
+        held = m.cells.get((address, name))
+        if type(held) is Const and held.kind in ("int", "float"):
+            counts[name] = held
+    for child in walk(node) if counts else ():
         match child:
-            case ast.AugAssign(target=ast.Attribute(value=ast.Name(id="self"), attr=name)):
-                held = m.cells.get((address, name))
-                if type(held) is Const and held.kind in ("int", "float"):
-                    m.store.set((address, name), Number(held.kind))
+            case ast.AugAssign(target=ast.Attribute(value=ast.Name(id="self"), attr=name)) if name in counts:
+                m.store.set((address, name), Number(counts[name].kind))
 
 
 def _is_used_without_grad(m: Machine, node: ast.ClassDef) -> bool:

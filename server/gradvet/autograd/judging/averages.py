@@ -55,6 +55,9 @@ def running_average(m: Machine, born: set[int], start: int) -> Average | None:
     else:
         return None
     made, old, inside = inner, start | 1, first & 1
+    leading = _leading_to(old, reachable(m, frozenset({first})))
+    if not leading:
+        return None
     new: dict[int, Node] = {}
     came_back = weighted = of_leaves = scaled = False
     stack = [(first, inner.name in WEIGHTS, first if start & 1 else -1)]
@@ -71,7 +74,9 @@ def running_average(m: Machine, born: set[int], start: int) -> Average | None:
             continue
         if at & 1 and not inside:
             new[at] = step
-        elif at & ~1 in born and (step.name in LINEAR | WRITTEN or _takes_up(m, step, old)):
+        elif at & ~1 in born and (
+            step.name in LINEAR | WRITTEN or (step.name in HANDED_ON and at in leading)
+        ):
             lessened = weight or step.name in WEIGHTS or step.name in DIFFERENCES
             of_leaves |= bool(step.leaves)
             scaled |= bool(step.leaves and step.inputs) and step.name in WEIGHTS  # a leaf is the weight
@@ -87,9 +92,21 @@ def running_average(m: Machine, born: set[int], start: int) -> Average | None:
     return Average(made, start, new, freed, not new and not scaled)
 
 
-def _takes_up(m: Machine, node: Node, old: int) -> bool:
-    """Whether a node takes up the average itself, or a part of it."""
-    return node.name in HANDED_ON and (old in node.inputs or old in reachable(m, node.inputs))
+def _leading_to(old: int, found: dict[int, Node]) -> set[int]:
+    """Those of the nodes that are computed from one of them."""
+    leading = {at for at, node in found.items() if old in node.inputs}
+    queue = [*leading]
+    if not queue:
+        return leading
+    followers: dict[int, list[int]] = {}
+    for at, node in found.items():
+        for before in node.inputs:
+            followers.setdefault(before, []).append(at)
+    for at in queue:
+        fresh = [after for after in followers.get(at, ()) if after not in leading]
+        leading.update(fresh)
+        queue += fresh
+    return leading
 
 
 def _freed(nodes: list[Node]) -> int:
