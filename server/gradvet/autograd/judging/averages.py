@@ -32,12 +32,22 @@ class Average(NamedTuple):
     """Whether leaves alone are averaged, which are no weights: whoever keeps that wants values and no gradient."""
 
 
-def running_average(m: Machine, born: set[int], start: int) -> Average | None:
+def taken_up(m: Machine, born: set[int]) -> set[int]:
+    """The older nodes that the nodes which were born once in an iteration have among their inputs."""
+    nodes = (m.cells.get(node_key(at)) for at in born if not at & 1)
+    return {before for node in nodes if type(node) is Node for before in node.inputs if before & 1}
+
+
+def running_average(m: Machine, born: set[int], taken: set[int], start: int) -> Average | None:
     """What is known when this node, born in an iteration, makes a running average of the last iteration's one.
+
+    `taken` are the nodes of earlier iterations that one from this goes on from: see `taken_up`.
 
     Of a node with an odd address, which loops inside the iteration have made again and again, the last iteration's
     one has the same address; there is one where something stands between the two that was made once in the iteration.
     """
+    if start | 1 not in taken:
+        return None
     node = m.cells.get(node_key(start))
     if type(node) is not Node or start & ~1 not in born or (node.freed & YES and not start & 1):
         return None

@@ -1,11 +1,11 @@
 """Results that lead to the same result of the iteration before: totals and averages whose graph grows for ever."""
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from gradvet.autograd.graph import node_key, reachable
 from gradvet.autograd.held import held_tensors
-from gradvet.autograd.judging.averages import Average, entering, running_average
+from gradvet.autograd.judging.averages import Average, entering, running_average, taken_up
 from gradvet.autograd.judging.retention import Place, Retention, addresses, holder_words
 from gradvet.autograd.library.layers import BUFFERS
 from gradvet.autograd.machine import Loop, Machine
@@ -31,6 +31,8 @@ class Chains:
 
     machine: Machine
     retention: Retention
+    taken_up: set[int] = field(default_factory=set)
+    """The nodes of earlier iterations from which those of this one go on directly."""
 
     def end_of_pass(self, loop: Loop, whole: Loop) -> None:
         """A result that leads to the same result of the iteration before: a graph that grows for ever.
@@ -39,6 +41,7 @@ class Chains:
         """
         m = self.machine
         seen: set[int] = set()
+        self.taken_up = taken_up(m, loop.allocs)
         for key, value in m.store.delta(loop.base).items():
             if value is None or (type(key) is tuple and str(key[1]).startswith("#")):
                 continue
@@ -65,7 +68,7 @@ class Chains:
         m = self.machine
         made = {at for _, state in held_tensors(m, holder) for at in state.nodes if not at & 1}
         for at in sorted(made & loop.allocs):
-            average, state = running_average(m, loop.allocs, at), m.cells.get(at)
+            average, state = running_average(m, loop.allocs, self.taken_up, at), m.cells.get(at)
             if average is not None and average.of_leaves and type(state) is Tensor:
                 self._average(loop, state, average)
 
@@ -88,7 +91,7 @@ class Chains:
             node = m.cells.get(node_key(start))
             if type(node) is not Node or start & ~1 not in loop.allocs:
                 continue
-            average = running_average(m, loop.allocs, start)
+            average = running_average(m, loop.allocs, self.taken_up, start)
             if average is not None:
                 self._average(loop, state, average)
             if average is not None or start & 1:
