@@ -232,19 +232,25 @@ def leading_to(found: dict[int, Node], inputs: list[Tensor]) -> dict[int, Node]:
     """Of some nodes, those that a gradient for these inputs runs through: `autograd.grad` visits no others."""
     nodes = NOTHING.union(*(state.nodes for state in inputs))
     leaves = NOTHING.union(*(state.leaves for state in inputs if state.is_leaf & YES))
+    # What was made again on top of itself leads to what it was before, and not to what it is.
+    first = [at for at, node in found.items() if node.leaves & leaves or node.inputs & (nodes - {at & ~1})]
+    wanted = going_on_from(found, first)
+    return {address: node for address, node in found.items() if address in wanted}
+
+
+def going_on_from(found: dict[int, Node], first: list[int]) -> set[int]:
+    """Some nodes, and those of all that were found that are computed from one of them."""
+    reached, queue = set[int](), list(first)
     users: dict[int, list[int]] = {}
-    for address, node in found.items():
+    for address, node in found.items() if first else ():
         for at in node.inputs:
             users.setdefault(at, []).append(address)
-    wanted: dict[int, None] = {}
-    # What was made again on top of itself leads to what it was before, and not to what it is.
-    queue = [at for at, node in found.items() if node.leaves & leaves or node.inputs & (nodes - {at & ~1})]
     while queue:
         address = queue.pop()
-        if address not in wanted:
-            wanted[address] = None
+        if address not in reached:
+            reached.add(address)
             queue += users.get(address, ())
-    return {address: node for address, node in found.items() if address in wanted}
+    return reached
 
 
 def gradients_made(m: Machine, *, handed: bool) -> int:

@@ -3,7 +3,7 @@
 import ast
 from typing import NamedTuple
 
-from gradvet.autograd.graph import node_key, reachable
+from gradvet.autograd.graph import going_on_from, node_key, reachable
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import MAYBE, NO, YES, Node
 
@@ -65,7 +65,8 @@ def running_average(m: Machine, born: set[int], taken: set[int], start: int) -> 
     else:
         return None
     made, old, inside = inner, start | 1, first & 1
-    leading = _leading_to(old, reachable(m, frozenset({first})))
+    found = reachable(m, frozenset({first}))
+    leading = going_on_from(found, [at for at, step in found.items() if old in step.inputs])
     if not leading:
         return None
     new: dict[int, Node] = {}
@@ -100,23 +101,6 @@ def running_average(m: Machine, born: set[int], taken: set[int], start: int) -> 
         return None  # what is new depends on the average itself: state, and no average
     freed = _freed([n for at, n in behind.items() if at in born]) if new else YES
     return Average(made, start, new, freed, not new and not scaled)
-
-
-def _leading_to(old: int, found: dict[int, Node]) -> set[int]:
-    """Those of the nodes that are computed from one of them."""
-    leading = {at for at, node in found.items() if old in node.inputs}
-    queue = [*leading]
-    if not queue:
-        return leading
-    followers: dict[int, list[int]] = {}
-    for at, node in found.items():
-        for before in node.inputs:
-            followers.setdefault(before, []).append(at)
-    for at in queue:
-        fresh = [after for after in followers.get(at, ()) if after not in leading]
-        leading.update(fresh)
-        queue += fresh
-    return leading
 
 
 def _freed(nodes: list[Node]) -> int:

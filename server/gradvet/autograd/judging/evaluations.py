@@ -190,13 +190,7 @@ def _asks(frame: Frame) -> bool:
 
 def some_forward_asks(m: Machine) -> bool:
     """Whether the forward of a module of the program takes a gradient itself, or makes a leaf to take one of."""
-    forwards = [
-        method
-        for info in m.classes.values()
-        if info.is_module
-        for method in info.node.body
-        if isinstance(method, ast.FunctionDef) and method.name == "forward"
-    ]
+    forwards = [method for i in m.classes.values() if i.is_module for method in i.defines("forward")]
     return any(
         (isinstance(node, ast.Attribute) and node.attr in _OF_GRADIENTS)
         or (isinstance(node, ast.keyword) and node.arg == "requires_grad" and _is_true(node.value))

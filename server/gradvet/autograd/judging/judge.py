@@ -45,6 +45,7 @@ from gradvet.autograd.library import unrecorded
 from gradvet.autograd.library.evidence import remember
 from gradvet.autograd.library.layers import BUFFERS, is_module, members
 from gradvet.autograd.library.storages import savers
+from gradvet.autograd.library.tensor_methods import in_forward
 from gradvet.autograd.machine import Loop, Machine
 from gradvet.autograd.memory.domain import GRAD, YES, Node, Origin, Tensor
 from gradvet.autograd.memory.values import (
@@ -396,8 +397,7 @@ class Judge:
 
     def forward_called(self, receiver: Value, site: ast.AST, result: Value) -> None:
         """`model.forward(...)` was called by its name, in no forward: a call of the module, but for its hooks."""
-        inside = any(getattr(frame.node, "name", "") == "forward" for frame in self.machine.frames)
-        if type(receiver) is Ref and is_module(self.machine, receiver) and not inside:
+        if type(receiver) is Ref and is_module(self.machine, receiver) and not in_forward(self.machine):
             self.module_called(receiver, site, result)
 
     def module_called(self, ref: Ref, site: ast.AST, result: Value) -> None:
@@ -408,7 +408,7 @@ class Judge:
         frame = m.frames[-1]
         if self.containers:
             return
-        inside = any(getattr(f.node, "name", "") == "forward" for f in m.frames)
+        inside = in_forward(m)
         training = m.cells.get((ref.address, "training"))
         if inside:
             self.in_forwards.add(frame.node)

@@ -77,6 +77,11 @@ class Site(NamedTuple):
     calls: tuple[ast.AST, ...]
     loops: tuple[Loop, ...]
 
+    @property
+    def way(self) -> set[ast.AST]:
+        """The node, and the calls that led there."""
+        return {self.node, *self.calls}
+
 
 class Step(NamedTuple):
     """A step that met these gradients; one that is made by hand has `read` the gradient before."""

@@ -240,8 +240,7 @@ class Registration:
             call
             for info in m.classes.values()
             if info.is_module
-            for method in info.node.body
-            if isinstance(method, ast.FunctionDef) and method.name == "forward"
+            for method in info.defines("forward")
             for call in walk(method)
             if isinstance(call, ast.Call)
         }

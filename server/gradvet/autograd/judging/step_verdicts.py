@@ -48,6 +48,7 @@ class StepVerdicts:
     machine: Machine
     protocol: Protocol
     _choices: dict[ast.AST, list[_Choice]] = field(default_factory=dict)
+    _inside: dict[ast.AST, set[ast.AST]] = field(default_factory=dict)
 
     def conclude(self) -> None:
         """Emit what was out of order in every run that the steps and clips have seen."""
@@ -255,8 +256,7 @@ class StepVerdicts:
 
     def _way(self, number: int) -> set[ast.AST]:
         """A place, with the calls that led there."""
-        site = self.protocol.sites[number]
-        return {site.node, *site.calls}
+        return self.protocol.sites[number].way
 
     def _not_cleared(
         self, step: Step, site: Site, gradients: list[Gradient], leaves: Iterable[int] = ()
@@ -365,12 +365,13 @@ class StepVerdicts:
 
     def _called_in(self, loop: ast.AST, step: Site) -> list[ast.AST]:
         """The functions that a loop calls, on the way to a step."""
-        on_the_way = {step.node, *step.calls}
         found: list[ast.AST] = []
         for function in self.machine.reached if step.calls else ():
             if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                inside = set(walk(function))
-                if not inside.isdisjoint(on_the_way) and loop not in inside:
+                if function not in self._inside:
+                    self._inside[function] = set(walk(function))
+                inside = self._inside[function]
+                if not inside.isdisjoint(step.way) and loop not in inside:
                     found.append(function)
         return found
 
@@ -501,7 +502,7 @@ def _is_remainder(node: ast.AST) -> bool:
 
 def _is_every_few(choices: list[_Choice], step: Site, others: Iterable[Site]) -> bool:
     """Whether a step is made every few passes of a loop, `if (i + 1) % n == 0`, and the others in each."""
-    stepping = {step.node, *step.calls}
+    stepping = step.way
     always = {node for other in others for node in (other.node, *other.calls)} - set(step.calls)
     if any(not choice.inside.isdisjoint(always) for choice in choices):
         return False

@@ -4,7 +4,7 @@ from gradvet.autograd.library.externals import handles
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.values import NONE, Sequence, Value
 from gradvet.autograd.python.calls import Call, unknown_call
-from gradvet.autograd.python.objects import element_of
+from gradvet.autograd.python.objects import element_of, take_any
 from gradvet.autograd.python.operators import grow
 
 
@@ -34,7 +34,7 @@ def _taken(m: Machine, name: str, call: Call) -> Value:
         _in_any_order(m, heap)
         return NONE
     if name.endswith("heappop"):
-        m.update(heap, lambda c: c.without_one() if type(c) is Sequence else c)
+        take_any(m, heap)
         return element_of(m, heap, call.node)
     return m.new(call.node, Sequence("list", None, element_of(m, heap, call.node)), "picked")
 

@@ -78,7 +78,15 @@ from gradvet.autograd.python.calls import (
     make_base,
     unknown_call,
 )
-from gradvet.autograd.python.objects import CONTENT, child, default_item, element_of, set_item, view_of_dict
+from gradvet.autograd.python.objects import (
+    CONTENT,
+    child,
+    default_item,
+    element_of,
+    set_item,
+    take_any,
+    view_of_dict,
+)
 from gradvet.autograd.python.operators import LONGEST_TEXT, binary, extend, grow
 from gradvet.autograd.unknowns import opaque_inputs, unknown_cut
 
@@ -251,7 +259,7 @@ def _sequence(m: Machine, ref: Ref, content: Sequence, name: str, call: Call) ->
             m.update(ref, lambda c: ordered_anew(c, name) if type(c) is Sequence else c)
             return NONE
         case "remove" | "discard" | "close":
-            m.update(ref, lambda c: c.without_one() if type(c) is Sequence else c)
+            take_any(m, ref)
             return NONE
         case "index" | "count" | "__len__":
             return Number("int")
@@ -312,7 +320,7 @@ def _pop(m: Machine, ref: Ref, content: Sequence, name: str, args: tuple[Value, 
             m.store.set(ref.address, content._replace(items=(*items[:at], *items[at + 1 :]), thinned=True))
             return items[at]
     if content.element is not None:
-        m.update(ref, lambda c: c.without_one() if type(c) is Sequence else c)
+        take_any(m, ref)
     element = content.element
     return element if element is not None else Unknown("an element of an empty list")
 

@@ -130,6 +130,10 @@ class ClassInfo:
     fields: list[str] = field(default_factory=list)
     unknown_base: bool = False
 
+    def defines(self, name: str) -> list[ast.FunctionDef]:
+        """The methods of a name that stand in its body."""
+        return [part for part in self.node.body if isinstance(part, ast.FunctionDef) and part.name == name]
+
     @property
     def is_whole(self) -> bool:
         """Whether all its methods are in the file: its bases are, or have none of their own."""

@@ -550,6 +550,11 @@ def delete_item(m: Machine, holder: Value, key: Value, node: ast.AST) -> None:
         m.judge.retention.emptied(holder)
 
 
+def take_any(m: Machine, holder: Value) -> None:
+    """Take one out of a list, and it is not known which."""
+    m.update(holder, lambda content: content.without_one() if type(content) is Sequence else content)
+
+
 def _is_whole(node: ast.AST) -> bool:
     """Whether a subscript takes all there is: `x[:]`."""
     return isinstance(node, ast.Subscript) and layers.slice_bounds(node) == slice(None)
