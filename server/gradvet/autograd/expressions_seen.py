@@ -7,7 +7,17 @@ from collections.abc import Iterator, Mapping
 from gradvet.autograd.facts import AutogradState, Expression
 from gradvet.autograd.kinds import ARRAY, TENSOR, UNKNOWN, kinds_of, reason_of, storage_of
 from gradvet.autograd.machine import Machine
-from gradvet.autograd.memory.domain import ANY_FN, GRAD, INFERENCE, NO, NO_GRAD, NOTHING, YES, Tensor
+from gradvet.autograd.memory.domain import (
+    ANY_FN,
+    ENABLED_INFERENCE,
+    GRAD,
+    INFERENCE,
+    NO,
+    NO_GRAD,
+    NOTHING,
+    YES,
+    Tensor,
+)
 from gradvet.autograd.memory.values import Value
 from gradvet.syntax.parse import Module
 
@@ -15,7 +25,7 @@ ANY_STORAGE = "*"
 ONE_TENSOR = "it is one tensor, and not several in a tuple or a dict"
 
 _TRUTHS = {NO: "no", YES: "yes"}
-_MODES = {GRAD: "grad", NO_GRAD: "no_grad", INFERENCE: "inference"}
+_MODES = {GRAD: "grad", NO_GRAD: "no_grad", INFERENCE: "inference", ENABLED_INFERENCE: "inference"}
 _NO_VALUES = (ast.Slice, ast.Starred, ast.FormattedValue)
 _NOT_RUN = {"annotation", "returns", "type_params"}
 # Before Python 3.12 the parser gives wrong places to what stands inside an f-string.
@@ -114,7 +124,7 @@ def _groups(storage: frozenset[int], groups: dict[int, int], *, sure: bool = Tru
 
 
 def _members(bits: int, names: Mapping[int, str]) -> tuple[str, ...]:
-    return tuple(name for bit, name in names.items() if bits & bit)
+    return tuple(dict.fromkeys(name for bit, name in names.items() if bits & bit))
 
 
 def _in_words(state: Tensor) -> AutogradState:

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterable
 
 from gradvet.autograd.machine import Machine
-from gradvet.autograd.memory.domain import INFERENCE, MAYBE, NO, NOTHING, YES, Node, Tensor
+from gradvet.autograd.memory.domain import INFERRING, MAYBE, NO, NOTHING, YES, Node, Tensor
 from gradvet.autograd.memory.values import (
     Value,
 )
@@ -255,7 +255,7 @@ def going_on_from(found: dict[int, Node], first: list[int]) -> set[int]:
 
 def gradients_made(m: Machine, *, handed: bool) -> int:
     """Whether the gradients of a backward are inference tensors; those that it was `handed` may be given back."""
-    made = YES if m.mode == INFERENCE else MAYBE if m.mode & INFERENCE else NO
+    made = NO if not m.mode & INFERRING else MAYBE if m.mode & ~INFERRING else YES
     m.gradients_made = made | NO if handed else made
     return m.gradients_made
 

@@ -21,7 +21,7 @@ from gradvet.autograd.memory.domain import (
     EXPANDED,
     FLOAT,
     GRAD,
-    INFERENCE,
+    INFERRING,
     INTEGER,
     MAYBE,
     NO,
@@ -95,7 +95,7 @@ def edit(
         m.judge.written(site, before, [operand.state for operand in others], words)
         m.judge.walks.changed(site, target_value, before, target, words, maker)
         m.judge.overwritten.changed(site, target_value, maker)
-    if before.inference == YES and not before.counted and not m.mode & INFERENCE:
+    if before.inference == YES and not before.counted and not m.mode & INFERRING:
         return  # torch raises
     count_change(m, before)
     asks = _asking(op, others)

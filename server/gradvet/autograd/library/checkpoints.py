@@ -3,8 +3,9 @@
 from gradvet.autograd.held import held_tensors
 from gradvet.autograd.library.again import runs_again
 from gradvet.autograd.library.externals import handles
+from gradvet.autograd.library.inputs import in_mode
 from gradvet.autograd.machine import MODE, Machine
-from gradvet.autograd.memory.domain import GRAD, MAYBE, NO, NO_FN, NO_GRAD, NOTHING, YES, Tensor
+from gradvet.autograd.memory.domain import ENABLED_INFERENCE, GRAD, INFERENCE, MAYBE, NO, NO_FN, NO_GRAD, NOTHING, YES, Tensor
 from gradvet.autograd.memory.values import NONE, Bound, Const, Function, Opaque, Value, atoms
 from gradvet.autograd.python.calls import Call, call_value
 from gradvet.autograd.python.names import read_from_outside
@@ -30,11 +31,14 @@ def _checkpoint(m: Machine, name: str, call: Call) -> Value:
     before = m.mode
     if before == GRAD:
         m.store.set(MODE, GRAD | NO_GRAD)  # once without recording, once more in backward
+    elif before & ENABLED_INFERENCE:
+        m.store.set(MODE, before & ~ENABLED_INFERENCE | INFERENCE)
     value = call_value(m, call.args[0], inner)
     m.store.set(MODE, before)
     granted = YES if any(s.requires_grad == YES for s in asked) else MAYBE
     if all(s.requires_grad == NO for s in asked):
         granted = NO
+    granted = in_mode(m, granted, GRAD | ENABLED_INFERENCE)  # a custom Function makes the result
     cuts = NOTHING
     unknown = any(type(m.cells.get(getattr(v, "address", -1))) is Opaque for v in inner.all_values())
     made = held_tensors(m, value)
@@ -46,7 +50,7 @@ def _checkpoint(m: Machine, name: str, call: Call) -> Value:
     def change(t: object) -> object:
         if type(t) is not Tensor:
             return t
-        if granted == NO or before != GRAD:
+        if granted == NO:
             bare = t._replace(requires_grad=NO, is_leaf=YES, grad_fn=NO_FN, nodes=NOTHING, leaves=NOTHING)
             return bare._replace(cuts=t.cuts | cuts)
         return t._replace(

@@ -10,8 +10,9 @@ from gradvet.autograd.library.inputs import in_mode, made_in, operands_of
 from gradvet.autograd.machine import MODE, Machine
 from gradvet.autograd.memory.domain import (
     ANY_FN,
+    ENABLED_INFERENCE,
     GRAD,
-    INFERENCE,
+    INFERRING,
     INTEGER,
     MAYBE,
     NO,
@@ -21,6 +22,7 @@ from gradvet.autograd.memory.domain import (
     YES,
     Origin,
     Tensor,
+    switched,
 )
 from gradvet.autograd.memory.values import (
     FALSE,
@@ -76,7 +78,7 @@ def apply(m: Machine, function: Class, call: Call) -> Value:
     ctx = m.new(site, Opaque("the ctx of a custom Function"), f"ctx {function.address}")
     m.write_cell(ctx, "needs_input_grad", _needs(m, call))
     before = m.mode
-    m.store.set(MODE, (NO_GRAD if before & ~INFERENCE else 0) | (before & INFERENCE))
+    m.store.set(MODE, switched(before, NO_GRAD))
     setup = find_in_class(m, function.address, "setup_context")
     forward = find_in_class(m, function.address, "forward")
     result: Value = NONE
@@ -110,7 +112,7 @@ def apply(m: Machine, function: Class, call: Call) -> Value:
             made = _outputs(m, site, info.name, result, inputs, kept, keeps, marked, cut, higher=higher)
 
         def in_inference_mode() -> None:
-            if m.mode & INFERENCE:
+            if m.mode & INFERRING:
                 with m.replayed():
                     _visit_backward(m, function, backward, ctx, made, site, passing=True)
 
@@ -201,7 +203,7 @@ def _outputs(
     )
     asking = [state for state in inputs if state.requires_grad & YES]
     truth = YES if any(state.requires_grad == YES for state in asking) else MAYBE if asking else NO
-    granted = in_mode(m, truth)
+    granted = in_mode(m, truth, GRAD | ENABLED_INFERENCE)
     cuts = frozenset[int]().union(*(state.cuts for state in inputs))
     for storage, number in left_out or ():
         asking = [state for state in asking if state.storage != storage]
@@ -299,8 +301,7 @@ def _visit_backward(
         maybe = (ctx.address, UNMATERIALIZED) in m.cells
         gradients.append(join(Ref(address), NONE) if maybe else Ref(address))
     recording = NO_GRAD | (GRAD if m.creates_graphs and _once(m, backward) is None else 0)
-    inferring = before & INFERENCE if passing else 0
-    m.store.set(MODE, INFERENCE if passing and before == INFERENCE else recording | inferring)
+    m.store.set(MODE, switched(before if passing else GRAD, recording))
     several = type(m.cells.get(getattr(made, "address", -1))) is Sequence
     passed = Call(site, (ctx,), star=gradients[0]) if several else Call(site, (ctx, *gradients))
     with m.numbered(site, 62):

@@ -18,7 +18,6 @@ from gradvet.autograd.memory.domain import (
     EXPANDED,
     FLOAT,
     GRAD,
-    INFERENCE,
     INTEGER,
     MAYBE,
     NO,
@@ -27,6 +26,7 @@ from gradvet.autograd.memory.domain import (
     YES,
     Node,
     Tensor,
+    switched,
 )
 from gradvet.autograd.memory.values import NONE, Const, Distribution, Number, Ref, Value, join
 from gradvet.autograd.python.calls import Call
@@ -217,9 +217,9 @@ def _parameter(
 
 
 def _in_grad_mode(m: Machine, make: Callable[[], Value]) -> Value:
-    """What is made after `enable_grad`, which inference mode does not care for."""
+    """What is made after `enable_grad`."""
     before = m.mode
-    m.store.set(MODE, (before & INFERENCE) | (GRAD if before & ~INFERENCE else 0))
+    m.store.set(MODE, switched(before, GRAD))
     made = make()
     m.store.set(MODE, before)
     return made

@@ -23,7 +23,6 @@ from gradvet.autograd.machine import MODE, Machine
 from gradvet.autograd.memory.domain import (
     FLOAT,
     GRAD,
-    INFERENCE,
     INTEGER,
     MAYBE,
     NO_FN,
@@ -31,6 +30,7 @@ from gradvet.autograd.memory.domain import (
     NOTHING,
     YES,
     Tensor,
+    switched,
 )
 from gradvet.autograd.memory.values import (
     NONE,
@@ -238,7 +238,7 @@ def _initialised(m: Machine, name: str, call: Call) -> Value:
     if state is not None and state.alias is not None and state.alias.kind == "data":
         return target  # through `.data` no version counter sees it; that it was read so is told already
     before = m.mode
-    m.store.set(MODE, before & INFERENCE or NO_GRAD)
+    m.store.set(MODE, switched(before, NO_GRAD))
     node = call.node.args[0] if isinstance(call.node, ast.Call) and call.node.args else None
     edit(m, call.node, target, f"{short}()", target=node)
     m.store.set(MODE, before)

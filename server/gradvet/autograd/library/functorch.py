@@ -20,7 +20,6 @@ from gradvet.autograd.memory.domain import (
     ANY_FN,
     FLOAT,
     GRAD,
-    INFERENCE,
     MAYBE,
     NO,
     NOTHING,
@@ -28,6 +27,7 @@ from gradvet.autograd.memory.domain import (
     Node,
     Origin,
     Tensor,
+    switched,
 )
 from gradvet.autograd.memory.values import (
     FALSE,
@@ -428,8 +428,7 @@ def _functional(m: Machine, name: str, call: Call) -> Value:
         return _functional_input(state, before, cut=cut)
 
     inner = [_mapped(m, arg, call, f"inner {at}", handed_in) for at, arg in enumerate(args)]
-    # It turns grad mode on, which inference mode does not care for.
-    m.store.set(MODE, (before & INFERENCE) | (GRAD if before & ~INFERENCE else 0))
+    m.store.set(MODE, switched(before, GRAD))
     _run(m, function, Call(call.node, tuple(inner)))
     m.store.set(MODE, before)
     creates = create == TRUE

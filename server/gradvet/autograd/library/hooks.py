@@ -15,7 +15,6 @@ from gradvet.autograd.memory.domain import (
     ANY_FN,
     FLOAT,
     GRAD,
-    INFERENCE,
     MAYBE,
     NO,
     NO_FN,
@@ -23,6 +22,7 @@ from gradvet.autograd.memory.domain import (
     YES,
     Origin,
     Tensor,
+    switched,
 )
 from gradvet.autograd.memory.values import (
     FALSE,
@@ -286,7 +286,7 @@ def fire(
 def _in_backward(mode: int, creates: int) -> int:
     """The grad mode in a backward: it records if it creates a graph, and inference mode stays on."""
     recording = {YES: GRAD, NO: NO_GRAD}.get(creates, GRAD | NO_GRAD)
-    return mode if mode == INFERENCE else recording | (mode & INFERENCE)
+    return switched(mode, recording)
 
 
 def _retained(m: Machine, site: ast.AST, address: int, *, surely: bool) -> None:

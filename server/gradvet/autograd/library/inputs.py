@@ -7,7 +7,7 @@ from gradvet.autograd.knowledge.lookup import Op, Output
 from gradvet.autograd.library import batches, forgotten
 from gradvet.autograd.library.kept import Inputs, Operand
 from gradvet.autograd.machine import Machine
-from gradvet.autograd.memory.domain import FLOAT, GRAD, INFERENCE, INTEGER, MAYBE, NO, NOTHING, YES
+from gradvet.autograd.memory.domain import FLOAT, GRAD, INFERRING, INTEGER, MAYBE, NO, NOTHING, YES
 from gradvet.autograd.memory.values import (
     Const,
     External,
@@ -228,14 +228,13 @@ def dtype_of(op: Op, out: Output, inputs: Inputs) -> int:
     return FLOAT | INTEGER if inputs.unknown and first.parameter != op.parameter(0) else first.state.dtype
 
 
-def in_mode(m: Machine, truth: int) -> int:
-    """What requires grad is left of `truth` in the present grad modes."""
-    mode = m.mode
-    if not mode & GRAD:
+def in_mode(m: Machine, truth: int, recording: int = GRAD) -> int:
+    """What requires grad is left of `truth` in the present grad modes, of which those are `recording`."""
+    if not m.mode & recording:
         return NO
-    return truth if mode == GRAD else truth | NO
+    return truth if not m.mode & ~recording else truth | NO
 
 
 def made_in(m: Machine) -> int:
     """Whether what is made now is an inference tensor."""
-    return YES if m.mode == INFERENCE else MAYBE if m.mode & INFERENCE else NO
+    return NO if not m.mode & INFERRING else MAYBE if m.mode & ~INFERRING else YES

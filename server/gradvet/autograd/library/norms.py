@@ -10,7 +10,7 @@ from gradvet.autograd.library import layers
 from gradvet.autograd.library.externals import handles
 from gradvet.autograd.library.made_tensors import combined
 from gradvet.autograd.machine import MODE, Machine
-from gradvet.autograd.memory.domain import INFERENCE, NO, NO_FN, NO_GRAD, NOTHING, YES, Tensor
+from gradvet.autograd.memory.domain import NO, NO_FN, NO_GRAD, NOTHING, YES, Tensor, switched
 from gradvet.autograd.memory.values import NONE, Const, External, Instance, Layer, Ref, Tuple, Value, const
 from gradvet.autograd.python.calls import Call, call_value
 
@@ -94,7 +94,7 @@ def _tried(m: Machine, module: Ref, call: Call) -> None:
     """What is registered is run at once, to see what it gives, and does not record then."""
     entry = m.cells[module.address, layers.PARAMETRIZED].items[-1]
     before = m.mode
-    m.store.set(MODE, (NO_GRAD if before & ~INFERENCE else 0) | (before & INFERENCE))
+    m.store.set(MODE, switched(before, NO_GRAD))
     with m.numbered(call.node, _TRIED):
         computed(m, module, entry, call.node)
     m.store.set(MODE, before)

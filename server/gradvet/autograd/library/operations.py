@@ -27,7 +27,7 @@ from gradvet.autograd.memory.domain import (
     EXPANDED,
     FLOAT,
     GRAD,
-    INFERENCE,
+    INFERRING,
     INTEGER,
     MAYBE,
     NO,
@@ -271,7 +271,7 @@ def _output(
         state = state._replace(storage=state.storage | shared[0].state.storage)
     if out.view != "never" and not shared and inputs.unknown:
         state = state._replace(view=MAYBE)
-    strange = m.mode & ~INFERENCE and any(o.state.inference & YES for o in inputs.operands)
+    strange = m.mode & ~INFERRING and any(o.state.inference & YES for o in inputs.operands)
     if (out.inner != "never" or strange) and state.view == NO and state.inference != YES:
         state = state._replace(view=MAYBE)  # which path inside was taken depends on more than was measured
     same = out.same == "maybe" and shared and shared[0].state.dtype & dtype

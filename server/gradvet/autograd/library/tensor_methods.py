@@ -21,7 +21,7 @@ from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import (
     ANY_FN,
     GRAD,
-    INFERENCE,
+    INFERRING,
     MAYBE,
     NO,
     NO_FN,
@@ -137,7 +137,7 @@ def _detach(m: Machine, receiver: Value, state: Tensor, call: MethodCall) -> Val
 
 @method("detach_")
 def _detach_in_place(m: Machine, receiver: Value, state: Tensor, call: MethodCall) -> Value:
-    if m.mode == INFERENCE or state.inference == YES:
+    if not m.mode & ~INFERRING or state.inference == YES:
         return receiver  # torch leaves it as it was
     if state.view == YES and m.judge is not None:
         m.judge.walks.view_changed(call.node, state, call.receiver_node, "detach_()")
@@ -153,11 +153,11 @@ def _detach_in_place(m: Machine, receiver: Value, state: Tensor, call: MethodCal
         )
         if t.inference == YES:
             return t
-        return join_tensors(t, made) if m.mode & INFERENCE or t.inference & YES else made
+        return join_tensors(t, made) if m.mode & INFERRING or t.inference & YES else made
 
     m.update(receiver, change)
     for ref, before in m.tensors(receiver):
-        certain = m.only(receiver) == ref.address and not m.mode & INFERENCE and before.inference == NO
+        certain = m.only(receiver) == ref.address and not m.mode & INFERRING and before.inference == NO
         ask_of_views(m, ref, before, NO, NOTHING, certain=certain)
         _detach_views(m, ref)
     return receiver

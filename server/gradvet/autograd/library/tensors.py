@@ -11,7 +11,7 @@ from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import (
     ANY_FN,
     FLOAT,
-    INFERENCE,
+    INFERRING,
     MAYBE,
     NO,
     NO_FN,
@@ -114,7 +114,7 @@ def _data(m: Machine, value: Value, state: Tensor, node: ast.AST) -> Value:
         origin=Origin(node, ".data", (state.origin,) if state.origin else ()),
         inference=state.inference,
         assumes=state.assumes,
-        counted=bool(m.mode & ~INFERENCE),
+        counted=bool(m.mode & ~INFERRING),
     )
     m.place(address, made)
     if m.deriving is not None:
@@ -210,7 +210,7 @@ def set_requires_grad(m: Machine, value: Value, flag: Value, node: ast.AST) -> N
     for ref, state in m.tensors(value):
         if state.is_leaf == NO and wanted & YES:
             continue
-        if wanted == YES and state.inference == YES and not m.mode & INFERENCE:
+        if wanted == YES and state.inference == YES and not m.mode & INFERRING:
             continue  # torch raises
         if m.judge is not None and wanted != MAYBE and state.parameter & YES:
             m.judge.freezes.flag_set(node, ref.address & ~1, trains=wanted == YES)
@@ -313,7 +313,7 @@ def detached(m: Machine, site: ast.AST, value: Value, state: Tensor, words: str)
             inference=state.inference,
             assumes=state.assumes,
             loose=state.loose,
-            counted=bool(m.mode & ~INFERENCE),
+            counted=bool(m.mode & ~INFERRING),
         ),
     )
     return Ref(address)

@@ -24,6 +24,7 @@ from gradvet.autograd.library.tensors import made_leaf, set_attribute
 from gradvet.autograd.machine import MODE, MODE_SETTER, Machine
 from gradvet.autograd.memory.domain import (
     ANY_FN,
+    ENABLED_INFERENCE,
     FLOAT,
     GRAD,
     INFERENCE,
@@ -36,6 +37,7 @@ from gradvet.autograd.memory.domain import (
     Alias,
     Origin,
     Tensor,
+    switched,
 )
 from gradvet.autograd.memory.values import (
     FALSE,
@@ -102,8 +104,7 @@ def _set_grad_enabled(m: Machine, name: str, call: Call) -> Value:
     modes = GRAD | NO_GRAD
     if type(flag) is Const:
         modes = GRAD if flag.value else NO_GRAD
-    modes = (modes if m.mode & ~INFERENCE else 0) | (m.mode & INFERENCE)  # which no switch turns off
-    m.store.set(MODE, modes)
+    m.store.set(MODE, switched(m.mode, modes))
     bit = (
         1 << len(m.setters)
         if call.node not in m.setters.values()
@@ -116,7 +117,8 @@ def _set_grad_enabled(m: Machine, name: str, call: Call) -> Value:
 
 @handles("torch.is_grad_enabled")
 def _is_grad_enabled(m: Machine, name: str, call: Call) -> Value:
-    return TRUE if m.mode == GRAD else Number("bool") if m.mode & GRAD else const(False)
+    on = m.mode & (GRAD | ENABLED_INFERENCE)
+    return const(False) if not on else TRUE if m.mode == on else Number("bool")
 
 
 @handles(

@@ -6,7 +6,7 @@ from gradvet.autograd.events_mode import InferenceTensorUsed, UnrecordedView
 from gradvet.autograd.knowledge.ops import Op
 from gradvet.autograd.library.kept import Operand
 from gradvet.autograd.machine import Machine
-from gradvet.autograd.memory.domain import GRAD, INFERENCE, YES, Tensor
+from gradvet.autograd.memory.domain import GRAD, INFERRING, YES, Tensor
 
 
 def view_made(m: Machine, site: ast.AST) -> None:
@@ -73,13 +73,13 @@ def _is_matrix(state: Tensor) -> bool:
 
 def edited(m: Machine, site: ast.AST, before: Tensor, target: ast.expr | None) -> None:
     """A tensor is changed in place."""
-    if before.inference == YES and not before.counted and not m.mode & INFERENCE:
+    if before.inference == YES and not before.counted and not m.mode & INFERRING:
         m.emit(InferenceTensorUsed(site, m.where(), "edited", _made(before), target, assumed=False))
 
 
 def asked(m: Machine, state: Tensor, node: ast.AST, subject: ast.expr | None) -> bool:
     """`requires_grad_()` on an inference tensor; whether torch raises for it."""
-    if state.inference != YES or m.mode & INFERENCE:
+    if state.inference != YES or m.mode & INFERRING:
         return False
     m.emit(InferenceTensorUsed(node, m.where(), "flag", _made(state), subject, assumed=False))
     return True

@@ -16,6 +16,9 @@ MAYBE = NO | YES
 GRAD = 1
 NO_GRAD = 2
 INFERENCE = 4
+ENABLED_INFERENCE = 8
+"""Inference mode with grad mode switched on inside it: no op is recorded, a custom Function is."""
+INFERRING = INFERENCE | ENABLED_INFERENCE
 
 # Dtype class: only FLOAT (floating point and complex) can require grad.
 FLOAT = 1
@@ -34,6 +37,15 @@ ANY_FN = "*"
 NO_FN: frozenset[str | None] = frozenset({None})
 NOTHING: frozenset[int] = frozenset()
 NO_WORDS: frozenset[str] = frozenset()
+
+
+def switched(before: int, to: int) -> int:
+    """The grad modes when these are switched to grad mode on or off; inference mode, which no switch turns off, stays."""
+    inside = to if before & ~INFERRING else 0
+    if before & INFERRING:
+        inside |= (ENABLED_INFERENCE if to & GRAD else 0) | (INFERENCE if to & NO_GRAD else 0)
+    return inside
+
 
 _TRUTH_WORDS = {0: "MAYBE", NO: "NO", YES: "YES", MAYBE: "MAYBE"}
 

@@ -9,15 +9,13 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from gradvet.autograd.memory.domain import (
-    GRAD,
-    INFERENCE,
-    NO_GRAD,
     NOTHING,
     Node,
     Origin,
     Tensor,
     join_nodes,
     join_tensors,
+    switched,
 )
 from gradvet.autograd.memory.gradients import Gradient, join_gradients
 
@@ -148,13 +146,9 @@ class Mode(NamedTuple):
     def after(self, before: int) -> int:
         """The grad modes inside, entered from these.
 
-        Inference mode is a flag of its own: no_grad and enable_grad inside it leave it on, and while
-        it is on nothing is recorded.
+        Inference mode is a flag of its own: no_grad and enable_grad inside it leave it on.
         """
-        if self.name.endswith("inference_mode"):
-            return self.modes
-        inside = self.modes if before & (GRAD | NO_GRAD) else 0
-        return inside | (before & INFERENCE)
+        return self.modes if self.name.endswith("inference_mode") else switched(before, self.modes)
 
 
 class Stack(NamedTuple):
