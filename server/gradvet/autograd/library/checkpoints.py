@@ -5,7 +5,18 @@ from gradvet.autograd.library.again import runs_again
 from gradvet.autograd.library.externals import handles
 from gradvet.autograd.library.inputs import in_mode
 from gradvet.autograd.machine import MODE, Machine
-from gradvet.autograd.memory.domain import ENABLED_INFERENCE, GRAD, INFERENCE, MAYBE, NO, NO_FN, NO_GRAD, NOTHING, YES, Tensor
+from gradvet.autograd.memory.domain import (
+    ENABLED_INFERENCE,
+    GRAD,
+    INFERENCE,
+    MAYBE,
+    NO,
+    NO_FN,
+    NO_GRAD,
+    NOTHING,
+    YES,
+    Tensor,
+)
 from gradvet.autograd.memory.values import NONE, Bound, Const, Function, Opaque, Value, atoms
 from gradvet.autograd.python.calls import Call, call_value
 from gradvet.autograd.python.names import read_from_outside
