@@ -2,7 +2,7 @@
 
 from gradvet.autograd.held import held_tensors
 from gradvet.autograd.library.externals import handles
-from gradvet.autograd.library.storages import changed_storage
+from gradvet.autograd.library.storages import count_change
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import ANY_FN, MAYBE, NOTHING, YES, Tensor
 from gradvet.autograd.memory.values import NONE, Value
@@ -25,8 +25,7 @@ def _all_gather(m: Machine, name: str, call: Call) -> Value:
         if m.judge is not None:
             m.judge.cut_notes.gathered.add(number)
     for ref, state in held_tensors(m, target) if target is not None else ():
-        for storage in state.storage:
-            changed_storage(m, storage, certain=len(state.storage) == 1)
+        count_change(m, state)
         m.update(ref, lambda t: _filled(t, cuts, records=bool(leaves) and name.endswith("into_tensor")))
     return NONE
 

@@ -5,7 +5,7 @@ from functools import partial
 
 from gradvet.autograd.library import layers, module_methods
 from gradvet.autograd.library.made_tensors import combined
-from gradvet.autograd.library.storages import changed_storage, changed_unseen
+from gradvet.autograd.library.storages import changed_unseen, count_change
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import NOTHING, Origin, Tensor
 from gradvet.autograd.memory.values import (
@@ -175,8 +175,7 @@ def _step(m: Machine, content: Optimizer, site: ast.AST) -> None:
         certain = type(gradient) is Ref
         if m.judge is not None:
             m.judge.walks.changed(site, Ref(leaf), state, None, "step()", certain=certain)
-        for storage in state.storage:
-            changed_storage(m, storage, certain=certain and len(state.storage) == 1)
+        count_change(m, state, certain=certain)
         changed_unseen(m, Ref(leaf), state)
 
 

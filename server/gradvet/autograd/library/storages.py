@@ -21,17 +21,35 @@ def version_of(m: Machine, storage: int) -> int:
     return version.value if type(version) is Const else -1
 
 
-def changed_storage(m: Machine, storage: int, *, certain: bool) -> None:
-    """Count a change of a storage; one that may not have happened makes the count unknown."""
-    version = version_of(m, storage)
-    known = certain and not storage & 1 and version >= 0
-    m.store.set(version_key(storage), Const("int", version + 1) if known else Number("int"))
+def count_change(m: Machine, state: Tensor, *, certain: bool = True) -> None:
+    """A change is counted for each storage that a tensor may have; `.data` and arrays have counters of their own.
+
+    One that may not have happened makes the count unknown.
+    """
+    own = _counter(m, state)
+    if own is not None:
+        m.store.set(_own_version_key(own), Number("int"))
+        return
+    for storage in state.storage:
+        version = version_of(m, storage)
+        known = certain and len(state.storage) == 1 and not storage & 1 and version >= 0
+        m.store.set(version_key(storage), Const("int", version + 1) if known else Number("int"))
 
 
-def count_change(m: Machine, state: Tensor) -> None:
-    """A change is counted for each storage that a tensor may have; `.data` and arrays have counters of their own."""
-    for storage in state.storage if counts_with_source(state) else ():
-        changed_storage(m, storage, certain=len(state.storage) == 1)
+def may_be_changed(m: Machine, state: Tensor) -> bool:
+    """Whether a tensor may have been changed in place, as far as its version counter tells."""
+    own = _counter(m, state)
+    if own is not None and _own_version_key(own) in m.cells:
+        return True
+    shared = (
+        own is None or len(state.storage) > 1
+    )  # then it may as well be one that has no counter of its own
+    return shared and any(version_of(m, storage) != 0 for storage in state.storage)
+
+
+def _own_version_key(counter: Alias) -> tuple[int, str]:
+    """The cell that tells of the changes which `.data`, or an array, counts by itself."""
+    return (min(counter.source, default=0), f"#version of {counter.kind} {id(counter.node)}")
 
 
 def leaf_behind(m: Machine, state: Tensor) -> Tensor | None:

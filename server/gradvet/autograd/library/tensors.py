@@ -6,7 +6,7 @@ from functools import partial
 from gradvet.autograd.knowledge.lookup import load
 from gradvet.autograd.library import flags
 from gradvet.autograd.library.operations import perform
-from gradvet.autograd.library.storages import asked_by_bases, made_again, tracked_together, version_of
+from gradvet.autograd.library.storages import asked_by_bases, made_again, may_be_changed, tracked_together
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import (
     ANY_FN,
@@ -270,7 +270,7 @@ def ask_of_views(
     for address, other in tracked_together(m, frozenset({base.address})):
         if address == base.address or not other.is_leaf & YES:
             continue
-        changed = any(version_of(m, place) != 0 for place in state.storage | other.storage)
+        changed = may_be_changed(m, state) or may_be_changed(m, other)
         if address in other.leaves:  # it was asked by itself
             if changed and wanted & YES:
                 m.store.set(address, made_again(other))
