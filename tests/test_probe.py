@@ -65,6 +65,21 @@ def test_each_expression_is_recorded_at_its_place(prober: Prober) -> None:
     } == states(seen, 3)
 
 
+def test_a_look_in_inference_mode_leaves_a_view_its_grad_fn(prober: Prober) -> None:
+    """Torch fails where it is asked there for that of a view which was changed, and leaves it without one."""
+    seen = shown(
+        prober,
+        """
+        import torch
+        view = torch.fft.fft(torch.ones(3, requires_grad=True)).real
+        with torch.inference_mode():
+            view.copy_(3)
+        view
+        """,
+    )
+    assert {State(True, False, "AsStridedBackward0", True, False, "grad")} == only(seen, 5)
+
+
 @pytest.mark.parametrize(
     ("setup", "expression", "state"),
     [

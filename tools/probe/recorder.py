@@ -49,12 +49,26 @@ def snapshot(tensor: torch.Tensor) -> State:
     with torch._C.DisableTorchFunction():
         requires_grad, inference = tensor.requires_grad, tensor.is_inference()
         view = bool(tensor._is_view())
+        mode = grad_mode()
         try:
-            grad_fn, leaf = tensor.grad_fn, tensor.is_leaf
+            grad_fn, leaf = _graph(tensor) if mode != "inference" else _graph_outside_inference_mode(tensor)
         except RuntimeError:
-            return State(requires_grad, False, None, view, inference, grad_mode(), broken=True)
+            return State(requires_grad, False, None, view, inference, mode, broken=True)
     name = None if grad_fn is None else type(grad_fn).__name__
-    return State(requires_grad, leaf, name, view, inference, grad_mode())
+    return State(requires_grad, leaf, name, view, inference, mode)
+
+
+def _graph(tensor: torch.Tensor) -> tuple[object, bool]:
+    return tensor.grad_fn, tensor.is_leaf
+
+
+def _graph_outside_inference_mode(tensor: torch.Tensor) -> tuple[object, bool]:
+    """The same, where that changes nothing.
+
+    In inference mode, who asks a view that was changed for its grad_fn fails, and leaves it without one.
+    """
+    with torch.inference_mode(mode=False):
+        return _graph(tensor)
 
 
 def grad_mode() -> str:
