@@ -75,3 +75,6 @@ torch.stack([x, x])[0]
 torch.cat([x, x.detach()])
 torch.broadcast_to(x, (1, 2, 3, 4))
 torch.einsum("ijk->ikj", x)
+repeated = torch.ones(3).repeat_interleave(2).to("cpu")
+repeated
+repeated.requires_grad_()

@@ -282,7 +282,7 @@ def _output(
     if not same or m.transformed:
         return ref
     if _is_held_by_nobody(m, site, shared[0]):  # no matter then which of the two it is
-        own = shared[0].state._replace(storage=state.storage, view=state.view)
+        own = shared[0].state._replace(storage=state.storage)
         m.place(address, join_tensors(state, own))
         return ref
     return join(shared[0].value, ref)
