@@ -238,6 +238,7 @@ class Sequence(NamedTuple):
     `most` is how many it holds at most: a deque with a `maxlen` drops those at the other end. What
     `dict.items()` and `dict.values()` give is `of` the dict, and shows what is put there later. `thinned`
     is one from which something was surely taken out, of a number that is not known: there may be nothing left.
+    `shortest` is the least of the lengths that it is known to have on some path, where it has others on other paths.
     """
 
     kind: str = "list"
@@ -247,14 +248,24 @@ class Sequence(NamedTuple):
     most: int | None = None
     of: Ref | None = None
     thinned: bool = False
+    shortest: int | None = None
+
+    @property
+    def least(self) -> int | None:
+        """The least length that it is known to have on some path."""
+        if self.items is not None and self.rest is None:
+            return len(self.items)
+        return None if self.items or self.shortest is None else max(self.shortest, self.nonempty)
 
     def without_one(self) -> "Sequence":
         """With any one of its elements taken out."""
-        return self._replace(items=None, rest=self.element, nonempty=False, thinned=True)
+        left = None if self.least is None else max(self.least - 1, 0)
+        return self._replace(items=None, rest=self.element, nonempty=False, thinned=True, shortest=left)
 
     def as_many(self, kind: str, element: Value) -> "Sequence":
         """Another one with something for each of its elements, of a number that is not known."""
-        return Sequence(kind, None, element, nonempty=not self.thinned, thinned=self.thinned)
+        nonempty = not self.thinned and self.least != 0
+        return Sequence(kind, None, element, nonempty=nonempty, thinned=self.thinned, shortest=self.least)
 
     @property
     def element(self) -> Value | None:
@@ -478,8 +489,15 @@ def _join_sequences(a: Sequence, b: Sequence) -> Sequence:
             a.most,
             thinned=a.thinned and b.thinned,
         )
-    element = _join_optional(a.element, b.element)
-    return Sequence(kind, None, element, a.nonempty and b.nonempty, thinned=a.thinned and b.thinned)
+    element, known = _join_optional(a.element, b.element), [n for n in (a.least, b.least) if n is not None]
+    return Sequence(
+        kind,
+        None,
+        element,
+        a.nonempty and b.nonempty,
+        thinned=a.thinned and b.thinned,
+        shortest=min(known, default=None),
+    )
 
 
 def _join_dicts(a: Dict, b: Dict) -> Dict:

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
+from gradvet.autograd.knowledge.lookup import load
 from gradvet.autograd.library import layers
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import FLOAT, MAYBE, NO, YES, Tensor
@@ -14,6 +15,7 @@ from gradvet.autograd.memory.values import (
     Bound,
     Class,
     Const,
+    Coroutine,
     Dict,
     Each,
     External,
@@ -21,11 +23,14 @@ from gradvet.autograd.memory.values import (
     Instance,
     Layer,
     Method,
+    Mode,
     Number,
     Opaque,
     OwnModule,
+    Partial,
     Ref,
     Sequence,
+    Super,
     Text,
     Tuple,
     Union,
@@ -56,8 +61,10 @@ def truth(m: Machine, value: Value) -> int:
         return YES if value.value else NO
     if kind is Tuple:
         return YES if value.items else NO
-    if kind in (Function, Bound, Class, OwnModule):
+    if kind in (Function, Bound, Class, OwnModule, Partial, Mode, Super, Coroutine):
         return YES
+    if kind is External and (value.name.startswith("builtins.") or load().function(value.name) is not None):
+        return YES  # what other packages have may be a number
     if kind is Ref:
         content = m.cells.get(value.address)
         if type(content) is Sequence and content.items is not None and content.rest is None:

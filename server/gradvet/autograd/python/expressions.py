@@ -43,6 +43,7 @@ from gradvet.autograd.python.objects import (
     get_item,
     is_thinned,
     items_of,
+    least,
 )
 from gradvet.autograd.python.operators import LONGEST_TEXT, binary, compare, same_class, unary
 
@@ -406,7 +407,7 @@ def _comprehension(m: Machine, node: ast.ListComp | ast.SetComp | ast.GeneratorE
         return _walked_once(m, waiting(m, node, NONE, Call(node, ())))
     if kind == "generator":
         m.store.set(MODE, escapes.mode_of_lazy(m, node))
-    found, thinned = _comprehend(m, node, node.generators, lambda: m.eval(node.elt))
+    found, thinned, shortest = _comprehend(m, node, node.generators, lambda: m.eval(node.elt))
     m.store.set(MODE, before)
     if isinstance(found, list):
         made = m.new(node, Sequence(kind, tuple(found)))
@@ -414,8 +415,9 @@ def _comprehension(m: Machine, node: ast.ListComp | ast.SetComp | ast.GeneratorE
         made = m.new(node, Sequence(kind))  # nothing is let in
     else:
         filtered = any(generator.ifs for generator in node.generators)
-        nonempty = not filtered and not thinned
-        made = m.new(node, Sequence(kind, None, found, nonempty=nonempty, thinned=thinned))
+        nonempty = not filtered and not thinned and shortest != 0
+        fewest = None if filtered or len(node.generators) > 1 else shortest
+        made = m.new(node, Sequence(kind, None, found, nonempty=nonempty, thinned=thinned, shortest=fewest))
     if kind == "generator":
         escapes.lazy(m, node, made)
         return _walked_once(m, made)
@@ -431,7 +433,7 @@ def _walked_once(m: Machine, made: Ref) -> Ref:
 
 @evaluates(ast.DictComp)
 def _dict_comprehension(m: Machine, node: ast.DictComp) -> Value:
-    found, _ = _comprehend(m, node, node.generators, lambda: Tuple((m.eval(node.key), m.eval(node.value))))
+    found, _, _ = _comprehend(m, node, node.generators, lambda: Tuple((m.eval(node.key), m.eval(node.value))))
     pairs = found if isinstance(found, list) else []
     if isinstance(found, list) and all(type(pair.items[0]) is Const for pair in pairs):
         content = Dict()
@@ -462,10 +464,10 @@ def _uses(node: ast.expr, target: ast.expr) -> bool:
 
 def _comprehend(
     m: Machine, node: ast.expr, generators: list[ast.comprehension], element: Callable[[], Value]
-) -> tuple[list[Value] | Value | None, bool]:
+) -> tuple[list[Value] | Value | None, bool, int | None]:
     """Run a comprehension, in a scope of its own: a list when each element is known by itself, else the join of all.
 
-    And whether nothing may be left of what it goes through.
+    And whether nothing may be left of what it goes through, and the least length that this is known to have.
     """
     source = m.eval(generators[0].iter)
     frame = m.frames[-1]
@@ -473,7 +475,7 @@ def _comprehend(
     m.comprehended[scope], keeps_locals = comprehended(node, generators)
     frame.scope = scope
     try:
-        return _over(m, node, source, generators, element), is_thinned(m, source)
+        return _over(m, node, source, generators, element), is_thinned(m, source), least(m, source)
     finally:
         frame.scope = outer
         for name in () if keeps_locals else m.comprehended[scope]:

@@ -33,6 +33,7 @@ from gradvet.autograd.python.objects import (
     element_of,
     is_thinned,
     items_of,
+    least,
     refresh,
 )
 
@@ -87,9 +88,9 @@ def _run_over(m: Machine, node: ast.For, source: Value) -> bool:
 
     is_generator = type(content) is Sequence and content.kind == "generator"
     if type(content) is Sequence or type(content) in ELEMENTS:
-        return _repeat(m, node, following, may_skip=is_thinned(m, source))
+        return _repeat(m, node, following, may_skip=is_thinned(m, source) or least(m, source) == 0)
     element = element_of(m, source, node.iter)
-    return _repeat(m, node, lambda: assign(m, node.target, element, node))
+    return _repeat(m, node, lambda: assign(m, node.target, element, node), may_skip=least(m, source) == 0)
 
 
 def _picks(m: Machine, node: ast.For, numbers: tuple[Value, ...]) -> bool:

@@ -376,7 +376,10 @@ def _part_of(content: Sequence, node: ast.AST) -> Sequence:
         return content._replace(
             items=known[bounds] if known else content.items, nonempty=False, most=None, of=None
         )
-    return Sequence(content.kind, None, content.element, thinned=content.thinned)
+    shortest = content.least
+    if shortest is not None:
+        shortest = None if bounds is None else len(range(*bounds.indices(shortest)))
+    return Sequence(content.kind, None, content.element, thinned=content.thinned, shortest=shortest)
 
 
 def _dict_item(m: Machine, ref: Ref, content: Dict, key: Value, node: ast.AST) -> Value:
@@ -619,10 +622,22 @@ def is_thinned(m: Machine, value: Value) -> bool:
     )
 
 
+def least(m: Machine, value: Value) -> int | None:
+    """The least number of elements that a value is known to have on some path."""
+    known = []
+    for atom in m.alternatives(value):
+        content = m.cells.get(getattr(atom, "address", -1))
+        if type(atom) is Tuple:
+            known.append(len(atom.items))
+        elif type(content) is Sequence and content.least is not None:
+            known.append(content.least)
+    return min(known, default=None)
+
+
 def as_many(m: Machine, source: Value, kind: str, element: Value) -> Sequence:
     """Something for each element of a value: as many as there are, of a number that is not known."""
     content = m.cells.get(getattr(source, "address", -1))
-    one = content if type(content) is Sequence else Sequence()
+    one = content if type(content) is Sequence else Sequence("list", None, None, shortest=least(m, source))
     return one.as_many(kind, element)
 
 

@@ -502,7 +502,8 @@ def grow(
             rest = join_all([v for v in (content.rest, *new) if v is not None])
             return content._replace(rest=rest, nonempty=True, thinned=False)
         rest = join_all([v for v in (content.element, *new) if v is not None])
-        return content._replace(items=None, rest=rest, nonempty=True, thinned=False)
+        shortest = content.least + 1 if known and content.least is not None else None
+        return content._replace(items=None, rest=rest, nonempty=True, thinned=False, shortest=shortest)
 
     m.update(ref, change)
     for value in new:
