@@ -141,6 +141,32 @@ def test_a_part_that_takes_all_its_steps_leaves_some_for_the_others() -> None:
     assert ["numpy-on-grad"] * 3 == [d.rule.name for d in analysis.diagnostics]
 
 
+@pytest.mark.parametrize(
+    "midst",
+    [
+        "w.register_hook(work)\nw.sum().backward()\n",
+        "layer = nn.Linear(3, 3)\nlayer.register_forward_hook(lambda *_: work(w))\nlayer(w)\n",
+        "torch.func.grad(lambda x: work(x).sum())(w)\n",
+        "torch.func.vmap(work)(torch.ones(3, 3))\n",
+        "import threading\nthreading.Thread(target=work, args=(w,)).start()\n",
+    ],
+    ids=["hook", "forward hook", "grad", "vmap", "thread"],
+)
+def test_a_part_that_ends_in_the_midst_of_something_leaves_nothing_under_way(midst: str) -> None:
+    """What is run after it is run as ever: its hooks too, and outside of transforms of functions."""
+    work = "def work(x):\n" + "    x = x\n" * 13_000 + "    return x\n"
+    fault = (
+        "def late():\n    v = torch.ones(3, requires_grad=True)\n    y = v * 2\n"
+        "    y.register_hook(lambda grad: grad.mul_(2))\n    y.sum().backward()\n"
+        "    with torch.no_grad():\n        row = v[0]\n    (row * 2).sum().backward()\n    v.numpy()\n"
+    )
+    analysis = analyze(Source("midst.py", _HEAD + fault + work + midst))
+    assert any(STEPS in limit for limit in analysis.facts.limits)
+    assert ["grad-mutated-in-hook", "view-made-under-no-grad", "numpy-on-grad"] == [
+        d.rule.name for d in analysis.diagnostics
+    ]
+
+
 def test_a_long_file_is_run_to_its_end() -> None:
     """How much may be run grows with the file."""
     text = _lines(

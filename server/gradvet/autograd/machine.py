@@ -53,6 +53,11 @@ _COUNTED = re.compile(r"\bself\s*\.\s*(\w+)[\s\\]*(?:[-+*/%@&|^]|//|\*\*|<<|>>)=
 MOST_COMING_AGAIN = 24  # nodes that are looked at for whether a backward comes by one of the same name
 
 
+_UNDER_WAY = (
+    "alone", "raised", "unrolled", "of_many", "one_of_several", "meant_to_raise", "thread", "deriving", "transformed",
+    "wrapped", "batched",
+)  # fmt: skip
+"""What tells, beside the stacks, in the midst of what the run is."""
 _LOOK_UP = 0x3F  # steps between looks at whether anybody still wants the run, as bits
 
 
@@ -761,6 +766,18 @@ class Machine:
         """Begin a part of the run with steps of its own: one that takes too many leaves some for the others."""
         self.last_step = min(self.steps + MOST_STEPS, self._last_of_all)
 
+    def under_way(self) -> Callable[[], None]:
+        """What is under way now, beside the stacks; the answer puts it back when the run was ended in the midst of more."""
+        own = {name: getattr(self, name) for name in _UNDER_WAY}
+        hooks = self.hooks.firing, self.hooks.forwards
+
+        def put_back() -> None:
+            for name, value in own.items():
+                setattr(self, name, value)
+            self.hooks.firing, self.hooks.forwards = hooks
+
+        return put_back
+
     @contextmanager
     def at_most(self, steps: int) -> Iterator[Callable[[], bool]]:
         """Do some work in no more than so many steps, or leave all as it was; tells whether it was done."""
@@ -773,7 +790,7 @@ class Machine:
             self.entered,
         )
         before = [list(stack) for stack in stacks]
-        flags = self.alone, self.raised, self.cut_short, self.unrolled, self.of_many, self.batched
+        cut_short, put_back = self.cut_short, self.under_way()
         done = True
         self.last_step = min(last, self.steps + steps)
         try:
@@ -785,8 +802,8 @@ class Machine:
             self.store.undo(mark)
             for stack, there in zip(stacks, before, strict=True):
                 stack[:] = there
-            self.alone, self.raised, self.cut_short, self.unrolled, self.of_many, self.batched = flags
-            self.limits = limits
+            put_back()
+            self.cut_short, self.limits = cut_short, limits
         finally:
             self.last_step = last
 

@@ -22,7 +22,7 @@ from gradvet.autograd.library import (  # noqa: F401  some only register what th
     packed,
     torch_calls,
 )
-from gradvet.autograd.machine import Frame, Machine
+from gradvet.autograd.machine import MODE, Frame, Machine
 from gradvet.autograd.memory.domain import GRAD, Tensor
 from gradvet.autograd.python import (  # noqa: F401  they register themselves
     expressions,
@@ -78,6 +78,7 @@ def _run(module: Module, *, watch: bool, read: Read | None) -> Facts:
         m.imports = Imports(module, m.global_scope, read)
     bounded(m, lambda: m.block(module.tree.body))
     m.module_mode = m.mode if not m.cut_short else GRAD
+    m.store.set(MODE, m.module_mode)
     unreached(m, module.tree)
     imported = m.imports.others if m.imports is not None else []
     conclude(m, judge, Together(module, imported) if imported else module)

@@ -42,6 +42,7 @@ Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 def bounded(m: Machine, work: Callable[[], object]) -> None:
     """Do a part of the run; when it reaches a bound it ends there, and what it would have done is not known."""
     m.begin_part()
+    put_back = m.under_way()
     try:
         work()
     except OutOfSteps:
@@ -49,6 +50,7 @@ def bounded(m: Machine, work: Callable[[], object]) -> None:
     except RecursionError:
         m.limit("the code is nested too deep")
         m.cut_short = m.graph_unseen = True
+    put_back()
     _reset(m)
 
 
@@ -57,9 +59,6 @@ def _reset(m: Machine) -> None:
     del m.frames[1:]
     for stack in (m.loops, m.calls, m.mode_nodes, m.frames[0].loops, m.frames[0].raises):
         stack.clear()
-    m.raised = m.alone = m.of_many = False
-    m.unrolled = 1
-    m.batched = 0
     m.store.set(MODE, m.module_mode or m.mode)
 
 

@@ -305,7 +305,7 @@ class Imports:
     def _run(self, m: Machine, file: _File) -> None:
         """Run the body of a module as if nothing else were under way."""
         tree, scope = file.module.tree, file.value.scope
-        before = m.frames, m.loops, m.calls, m.alone, m.raised, m.cut_short, m.graph_unseen
+        before, put_back = (m.frames, m.loops, m.calls, m.cut_short, m.graph_unseen), m.under_way()
         modes, mode, limits, steps = len(m.mode_nodes), m.mode, dict(m.limits), m.steps
         calls, until = self._calls, self._until
         self._until = calls + MOST_CALLS_OF_A_BODY
@@ -331,7 +331,8 @@ class Imports:
             self._depth -= 1
             self._calls, self._until = calls, until
             self._steps = m.steps - MOST_STEPS + MOST_STEPS_OF_IMPORTS
-            m.frames, m.loops, m.calls, m.alone, m.raised, m.cut_short, m.graph_unseen = before
+            m.frames, m.loops, m.calls, m.cut_short, m.graph_unseen = before
+            put_back()
             m.steps = self._steps + MOST_STEPS - MOST_STEPS_OF_IMPORTS if self._depth else steps
             m.last_step = last
         file.delta = m.store.delta(mark)
