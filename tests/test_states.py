@@ -221,6 +221,23 @@ def test_the_grad_mode_is_told(shell: Shell, manager: str, modes: list[str], sta
     assert ["grad"] == shell.last(text, "w")["grad_mode"]
 
 
+def test_the_forward_of_a_custom_function_never_records(shell: Shell) -> None:
+    """It is run where it is applied, and not once more as one that trains."""
+    text = """\
+import torch
+class Half(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x / 2
+    @staticmethod
+    def backward(ctx, grad):
+        return grad / 2
+Half.apply(torch.ones(2, requires_grad=True)).sum().backward()
+"""
+    result = shell.last(text, "x / 2")
+    assert ["no", "yes", ["no_grad"]] == [result[key] for key in (*STATE[:2], "grad_mode")]
+
+
 def test_a_name_that_is_not_known_is_a_star(shell: Shell) -> None:
     """With null beside it where there may be none."""
     text = "import torch\ndef f(x: torch.Tensor):\n    return x\n"

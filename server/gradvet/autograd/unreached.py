@@ -195,6 +195,7 @@ def _class(m: Machine, node: ast.ClassDef, later: frozenset[str]) -> None:
         return
     if custom_functions.is_custom_function(m, Class(info.address)):
         _custom_function(m, info)
+        left = [child for child in left if child not in m.reached]  # its `forward` never records
     left = [
         c
         for c in left
