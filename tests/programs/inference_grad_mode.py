@@ -82,3 +82,19 @@ switched = torch.rand(1) > 2
 with torch.inference_mode():
     torch.set_grad_enabled(bool(switched))
     Clip.apply(computed), computed * 2
+
+
+class Twice(torch.nn.Module):
+    """What a full backward hook sees of it goes through a custom Function."""
+
+    def forward(self, x):
+        return x * 2, x.view(3), x
+
+
+twice = Twice()
+twice.register_full_backward_hook(lambda *given: None)
+with torch.inference_mode():
+    twice(computed)
+    with torch.enable_grad():
+        twice(computed), twice(leaf), twice(constant), twice(clipped)
+twice(clipped)

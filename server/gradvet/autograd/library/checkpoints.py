@@ -7,6 +7,7 @@ from gradvet.autograd.library.inputs import in_mode
 from gradvet.autograd.machine import MODE, Machine
 from gradvet.autograd.memory.domain import (
     ENABLED_INFERENCE,
+    FUNCTIONS_RECORD,
     GRAD,
     INFERENCE,
     MAYBE,
@@ -49,7 +50,7 @@ def _checkpoint(m: Machine, name: str, call: Call) -> Value:
     granted = YES if any(s.requires_grad == YES for s in asked) else MAYBE
     if all(s.requires_grad == NO for s in asked):
         granted = NO
-    granted = in_mode(m, granted, GRAD | ENABLED_INFERENCE)  # a custom Function makes the result
+    granted = in_mode(m, granted, FUNCTIONS_RECORD)  # a custom Function makes the result
     cuts = NOTHING
     unknown = any(type(m.cells.get(getattr(v, "address", -1))) is Opaque for v in inner.all_values())
     made = held_tensors(m, value)

@@ -12,8 +12,7 @@ from gradvet.autograd.library.storages import count_change
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import (
     ANY_FN,
-    ENABLED_INFERENCE,
-    GRAD,
+    FUNCTIONS_RECORD,
     INTEGER,
     MAYBE,
     NO,
@@ -67,7 +66,7 @@ def _recorded(m: Machine, name: str, call: Call) -> Value:
         return unknown_call(m, call, f"the result of `{short}()`")
     (operand,) = operands
     state, address = operand.state, m.address(call.node, short)
-    granted = in_mode(m, NO if state.dtype == INTEGER else state.requires_grad, GRAD | ENABLED_INFERENCE)
+    granted = in_mode(m, NO if state.dtype == INTEGER else state.requires_grad, FUNCTIONS_RECORD)
     through, inputs = [operand] if granted & YES else [], Inputs({"tensor": operand.value}, (operand,), ())
     made = computed(
         m, call.node, address, f"{short}()", (_RECORDING[short],), granted, through, inputs, state.dtype

@@ -10,7 +10,7 @@ from gradvet.autograd.library.inputs import in_mode, made_in, operands_of
 from gradvet.autograd.machine import MODE, Machine
 from gradvet.autograd.memory.domain import (
     ANY_FN,
-    ENABLED_INFERENCE,
+    FUNCTIONS_RECORD,
     GRAD,
     INFERRING,
     INTEGER,
@@ -203,7 +203,7 @@ def _outputs(
     )
     asking = [state for state in inputs if state.requires_grad & YES]
     truth = YES if any(state.requires_grad == YES for state in asking) else MAYBE if asking else NO
-    granted = in_mode(m, truth, GRAD | ENABLED_INFERENCE)
+    granted = in_mode(m, truth, FUNCTIONS_RECORD)
     cuts = frozenset[int]().union(*(state.cuts for state in inputs))
     for storage, number in left_out or ():
         asking = [state for state in asking if state.storage != storage]

@@ -14,6 +14,7 @@ from gradvet.autograd.machine import MODE, Machine
 from gradvet.autograd.memory.domain import (
     ANY_FN,
     FLOAT,
+    FUNCTIONS_RECORD,
     GRAD,
     MAYBE,
     NO,
@@ -205,11 +206,11 @@ def _seen_through(m: Machine, call: Call, value: Value, tag: str, *, surely: boo
             items=tuple(_seen_through(m, call, v, f"{tag}.{at}", surely=surely) for at, v in items)
         )
     state = m.tensor(value)
-    if state is None or state.requires_grad == NO or not m.mode & GRAD:
+    if state is None or state.requires_grad == NO or not m.mode & FUNCTIONS_RECORD:
         return value
     address = m.address(call.node, f"hooked {tag}")
     operand = Operand("input", value, state)
-    granted = in_mode(m, state.requires_grad)
+    granted = in_mode(m, state.requires_grad, FUNCTIONS_RECORD)
     made = computed(
         m,
         call.node,
@@ -221,7 +222,12 @@ def _seen_through(m: Machine, call: Call, value: Value, tag: str, *, surely: boo
         Inputs({}, (operand,), ()),
         FLOAT,
     )
-    m.place(address, made._replace(storage=state.storage, view=YES if granted == YES else state.view | YES))
+    m.place(
+        address,
+        made._replace(
+            storage=state.storage, inference=state.inference, view=YES if granted == YES else state.view | YES
+        ),
+    )
     return Ref(address) if surely else join(value, Ref(address))
 
 

@@ -19,6 +19,8 @@ INFERENCE = 4
 ENABLED_INFERENCE = 8
 """Inference mode with grad mode switched on inside it: no op is recorded, a custom Function is."""
 INFERRING = INFERENCE | ENABLED_INFERENCE
+FUNCTIONS_RECORD = GRAD | ENABLED_INFERENCE
+"""The grad modes in which a custom Function is recorded."""
 
 # Dtype class: only FLOAT (floating point and complex) can require grad.
 FLOAT = 1
