@@ -181,6 +181,30 @@ def test_what_a_second_round_would_have_raised_is_no_false_alarm_where_none_came
     assert ["requires-grad-of-nonleaf"] == [alarm.rule for alarm in false_alarms(left, twice)]
 
 
+ONE_BATCH = """
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+total = torch.ones(3)
+for (rows,) in DataLoader(TensorDataset(torch.ones(3)), batch_size=3):
+    total.copy_(rows)
+    total.requires_grad_()
+"""
+
+
+def test_one_batch_disproves_nothing_of_those_after_it(prober: Prober) -> None:
+    """The dry run takes a loader to have several: what the second one would raise is not false where there is one."""
+    one = Program(ONE_BATCH, "<small>", "")
+    assert [] == false_alarms(one, prober.probe(one))
+    several = replace(
+        one, text=ONE_BATCH.replace("DataLoader(TensorDataset(torch.ones(3)), batch_size=3)", "[(total,)]")
+    )
+    assert [] == false_alarms(several, prober.probe(several))
+    ran = Observation(
+        {**prober.probe(one).seen, Range(6, 4, 6, 9): Seen(frozenset(), frozenset({"Tensor"}), 2)}
+    )
+    assert ["inplace-on-leaf"] == [alarm.rule for alarm in false_alarms(one, ran)]
+
+
 def test_that_a_gradient_is_zero_cannot_be_disproved(prober: Prober) -> None:
     text = """
 import torch

@@ -26,6 +26,9 @@ _AT_TIMES_SILENT = frozenset({"nondifferentiable-in-loss"})
 _AGAIN = frozenset({"backward-twice"})
 """Rules that may speak of the second round of any loop; each may of one that is left in its midst."""
 
+_LOADER = "DataLoader"
+"""What gives batches, of which a dry run takes there to be several."""
+
 _SWALLOWING = ("suppress", "raises")
 
 
@@ -77,7 +80,7 @@ def _ran(analysis: Analysis, found: Diagnostic, observation: Observation) -> boo
     What may be told of the second round of a loop needs to have been run twice.
     """
     loops = [node for node in _around(analysis, found) if isinstance(node, (ast.For, ast.While))]
-    again = loops if found.rule.name in _AGAIN else [loop for loop in loops if _may_be_left(loop)]
+    again = loops if found.rule.name in _AGAIN else [loop for loop in loops if _may_end_early(loop)]
     times = 2 if again else 1
     return any(
         (seen := observation.seen.get(place(node))) is not None
@@ -87,8 +90,10 @@ def _ran(analysis: Analysis, found: Diagnostic, observation: Observation) -> boo
     )
 
 
-def _may_be_left(loop: ast.For | ast.While) -> bool:
-    """Whether something in a loop leaves it, so that what comes in its second round may never come."""
+def _may_end_early(loop: ast.For | ast.While) -> bool:
+    """Whether what comes in the second round of a loop may never come: something leaves it, or there is one batch."""
+    if isinstance(loop, ast.For) and _LOADER in ast.unparse(loop.iter):
+        return True
     return any(isinstance(node, (ast.Break, ast.Return)) for child in loop.body for node in ast.walk(child))
 
 
