@@ -76,3 +76,20 @@ items.extend([w * 5])
 items.pop()
 items[1:][0]
 tuple(items)[1]
+
+
+def grown() -> list[torch.Tensor]:
+    """A list of which only the beginning is known."""
+    rows = [torch.ones(3, requires_grad=True).abs()]
+    rows.extend(torch.ones(3))
+    return rows
+
+
+backwards = grown()
+backwards.reverse()
+for item in backwards[1:]:
+    item
+backwards[0], backwards[-1]
+in_order = grown()
+in_order.sort(key=lambda row: row.sum().item())
+in_order[0], in_order[-1]

@@ -289,11 +289,12 @@ def _with_sets(m: Machine, ref: Ref, name: str, call: Call) -> Value:
 
 def ordered_anew(content: Sequence, how: str) -> Sequence:
     """The same elements backwards, or sorted: then each may be at any place."""
-    if content.items is None or (content.rest is not None and how == "reverse"):
+    if content.items is None:
         return content
-    if how == "reverse":
+    if how == "reverse" and content.rest is None:
         return content._replace(items=content.items[::-1])
-    return content._replace(items=tuple(content.element for _ in content.items))
+    rest = None if content.rest is None else content.element
+    return content._replace(items=tuple(content.element for _ in content.items), rest=rest)
 
 
 def _insert(m: Machine, ref: Ref, content: Sequence, at: Value, new: Value, call: Call) -> None:
