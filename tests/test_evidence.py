@@ -350,6 +350,155 @@ def predict(model: Sum, x):
     return model(x).numpy()  # numpy-on-grad
 """
     ),
+    "of a module of which a part was frozen by its flag, the rest is to train, also under no_grad": (
+        """
+class Encoder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer, self.adapter = nn.Linear(4, 4), nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.adapter(self.layer(x))
+
+class Tagger(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.encoder, self.head = Encoder(), nn.Linear(4, 2)
+        for p in self.encoder.layer.parameters():
+            p.requires_grad = False
+
+    def forward(self, x):
+        with torch.no_grad():  # no-grad-in-forward
+            hidden = self.encoder(x)
+        return self.head(hidden)
+
+model = Tagger()
+opt = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad])
+for _ in range(3):
+    opt.zero_grad()
+    model(torch.randn(2, 4)).mean().backward()
+    opt.step()
+"""
+    ),
+    "of two optimizers that are known a scaler unscales the one it is given": (
+        """
+encoder, decoder = nn.Linear(4, 2), nn.Linear(2, 4)
+first, second = (torch.optim.Adam(net.parameters()) for net in (encoder, decoder))
+scaler = torch.amp.GradScaler()
+for _ in range(3):
+    first.zero_grad()
+    second.zero_grad()
+    scaler.scale(decoder(encoder(torch.randn(2, 4))).pow(2).mean()).backward()
+    scaler.unscale_(first)
+    nn.utils.clip_grad_norm_(encoder.parameters(), 1.0)
+    nn.utils.clip_grad_norm_(decoder.parameters(), 1.0)  # clip-misplaced
+    scaler.step(first)
+    scaler.step(second)
+    scaler.update()
+"""
+    ),
+    "what is gathered when there are several processes, and handed on as it is when there are not": (
+        """
+import torch.distributed as dist
+
+def gathered(own):
+    if not dist.is_initialized():
+        return own
+    parts = [torch.zeros_like(own) for _ in range(dist.get_world_size())]
+    dist.all_gather(parts, own)  # collective-without-grad
+    return torch.cat(parts)
+
+net = nn.Linear(4, 3)
+opt = torch.optim.SGD(net.parameters(), lr=0.1)
+for _ in range(2):
+    one, other = net(torch.randn(4, 4)), net(torch.randn(4, 4))
+    everything = torch.cat([gathered(one), gathered(other)])
+    loss = F.cross_entropy(one @ everything.T, torch.arange(4)) + one.pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+"""
+    ),
+    "clones in a dict that is asked for whether anything is in it": (
+        """
+class Anchored:
+    def __init__(self, model):
+        self.model, self.anchors = model, {}
+
+    def keep(self):
+        for name, p in self.model.named_parameters():
+            self.anchors[name] = p.clone()  # clone-keeps-graph
+
+    def penalty(self):
+        if not self.anchors:
+            return torch.zeros(())
+        return sum((p - self.anchors[name]).pow(2).sum() for name, p in self.model.named_parameters())
+
+def main():
+    model = nn.Linear(4, 3)
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    anchored = Anchored(model)
+    for task in range(2):
+        for x in torch.randn(3, 5, 4):
+            loss = model(x).pow(2).mean() + anchored.penalty()
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+        anchored.keep()
+
+main()
+"""
+    ),
+    "a derivative through a layer depends on its weight, whatever it does to the bias": (
+        """
+from torch.autograd.function import once_differentiable
+
+class Leaky(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.where(x > 0, x, 0.2 * x)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, g):
+        x, = ctx.saved_tensors
+        return torch.where(x > 0, g, 0.2 * g)
+
+first, last = nn.Linear(4, 8), nn.Linear(8, 1)
+real = torch.randn(6, 4, requires_grad=True)
+score = last(Leaky.apply(first(real)))
+slope, = torch.autograd.grad(score.sum(), real, create_graph=True)
+slope.pow(2).mean().backward()  # function-differentiated-twice
+"""
+    ),
+    "a reward that another network gives, on whichever scale, and one that is lowered by what is rewarded": (
+        """
+policy, judge = nn.Linear(4, 3), nn.Sequential(nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 1))
+opt, other = torch.optim.Adam(policy.parameters()), torch.optim.Adam(judge.parameters())
+for _ in range(3):
+    other.zero_grad()
+    F.softplus(-judge(torch.randn(6, 4))).mean().backward()
+    other.step()
+    other.zero_grad()
+    x = torch.randn(6, 4)
+    dist = torch.distributions.Categorical(logits=policy(x))
+    reward = -F.logsigmoid(-judge(x)).squeeze(1)
+    loss = -(dist.log_prob(dist.sample()) * reward).mean()  # target-not-detached
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+
+for _ in range(3):
+    x, ids, known = torch.randn(6, 4), torch.randint(3, (6, 1)), torch.randn(6)
+    logp = policy(x).log_softmax(1).gather(1, ids).squeeze(1)
+    reward = torch.rand(6) - 0.1 * (logp - known)  # target-not-detached
+    loss = -(logp * reward).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+"""
+    ),
 }
 
 HABITS = {
@@ -648,6 +797,52 @@ def train(model, loader, opt, criterion):
         loss.backward()
         opt.step()
     return total, losses
+"""
+    ),
+    "no_grad around a module that froze a part of itself, whatever else is in it": (
+        """
+class Encoder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer, self.places = nn.Linear(4, 4), nn.Embedding(3, 4)
+        self.places.weight.requires_grad = False
+
+    def forward(self, x):
+        return self.layer(x) + self.places.weight[0]
+
+class Probe(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.encoder, self.head = Encoder(), nn.Linear(4, 2)
+
+    def forward(self, x):
+        with torch.no_grad():
+            hidden = self.encoder(x)
+        return self.head(hidden)
+
+model = Probe()
+opt = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad])
+for _ in range(3):
+    opt.zero_grad()
+    model(torch.randn(2, 4)).mean().backward()
+    opt.step()
+"""
+    ),
+    "a divergence of two policies, a squared log-probability, a reward that is detached": (
+        """
+policy, other, judge = nn.Linear(4, 3), nn.Linear(4, 3), nn.Linear(4, 1)
+opt = torch.optim.Adam([*policy.parameters(), *other.parameters()])
+for _ in range(3):
+    x, ids = torch.randn(6, 4), torch.randint(3, (6, 1))
+    logp, logq = policy(x).log_softmax(1), other(x).log_softmax(1)
+    apart = (logp.exp() * (logp - logq)).sum(1).mean()
+    balance = logp.gather(1, ids) - logq.gather(1, ids) - torch.rand(6, 1)
+    dist = torch.distributions.Categorical(logits=policy(x))
+    reward = torch.sigmoid(judge(x)).squeeze(1).detach()
+    loss = apart + (balance * balance).mean() - (dist.log_prob(dist.sample()) * reward).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
 """
     ),
 }

@@ -54,6 +54,7 @@ def add_node(
     *,
     all_known: bool = True,
     higher: int = MAYBE,
+    graphed: frozenset[int] = NOTHING,
 ) -> None:
     """Make the node of an op. `before` are nodes that it follows besides those of its inputs.
 
@@ -80,6 +81,7 @@ def add_node(
         _sure(m, asking, all_known=all_known),
         sure_leaves=surely,
         higher=higher,
+        graphed=graphed,
     )
     if m.judge is not None:
         m.judge.walks.made(address, node)
@@ -181,7 +183,17 @@ def gradient_asks(m: Machine, root: Tensor, target: Value) -> int:
     if gives_zero(m, way):
         return MAYBE
     ends = asked.nodes if asked.is_leaf == NO else frozenset({address})
-    return YES if any(node.higher == YES for node in surely_between(m, root, ends).values()) else MAYBE
+    return YES if gradient_surely_asks(m, root, ends) else MAYBE
+
+
+def gradient_surely_asks(m: Machine, root: Tensor, ends: frozenset[int]) -> bool:
+    """Whether the gradient that comes from a root to an end has a graph of its own on one way that it surely takes."""
+    between = surely_between(m, root, ends)
+    met = ends.union(between)
+    return any(
+        node.higher == YES or not node.graphed.isdisjoint(met & (node.sure | node.sure_leaves))
+        for node in between.values()
+    )
 
 
 def gives_zero(m: Machine, way: Iterable[int]) -> bool:

@@ -16,7 +16,7 @@ class CutNotes:
     `requires_grad` was set, and where; `wanted` leaves whose gradient is read; `roots` backwards that
     reach nothing but forced leaves, `alone` those from such a leaf itself. `leaves_of` are the leaves that each
     backward reached; `scored` the cuts whose result was given to a `log_prob`, `fed` those whose result was
-    given to a module, `gathered` those of collectives. `behind`, `unknown_of` and
+    given to a module, `gathered` those of collectives, with the tensors that were filled. `behind`, `unknown_of` and
     `unknown_losses` are the unknown things from which cut values, tensors and losses were
     computed; `copied` are constructors that were given a tensor. `no_backward` are ops that
     torch records and cannot run backward, `raising` those that a backward came to. `trained` are unknown
@@ -32,7 +32,7 @@ class CutNotes:
     leaves_of: dict[ast.AST, set[int]] = field(default_factory=dict)
     scored: set[int] = field(default_factory=set)
     fed: set[int] = field(default_factory=set)
-    gathered: set[int] = field(default_factory=set)
+    gathered: dict[int, set[int]] = field(default_factory=dict)
     behind: dict[int, set[int]] = field(default_factory=dict)
     unknown_of: dict[int, frozenset[int]] = field(default_factory=dict)
     unknown_losses: dict[ast.AST, set[int]] = field(default_factory=dict)

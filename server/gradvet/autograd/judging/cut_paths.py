@@ -264,12 +264,20 @@ def _freezes(m: Machine, judge: Judge, node: ast.AST, hidden: set[int], parents:
             continue
         found = members(m, Ref(address))
         leaves = {ref.address for _, ref in found.parameters}
+        if not leaves.isdisjoint(hidden) and _was_thinned(judge, m.site_of(address), leaves - hidden):
+            return False  # what was left when the rest was frozen is to train
         if not leaves or not leaves <= hidden:
             continue
         if any(ref.address & ~1 in judge.changed and members(m, ref).parameters for _, ref in found.modules):
             return False
         covered |= leaves
     return hidden <= covered
+
+
+def _was_thinned(judge: Judge, made: ast.AST | None, others: set[int]) -> bool:
+    """Whether some parameters of a module were frozen by their flag after the module was made, and not by itself."""
+    flags = [judge.freezes.frozen.get(leaf & ~1) for leaf in others if not _trains(judge.machine, leaf)]
+    return made is not None and any(flag is not None and made not in flag.calls for flag in flags)
 
 
 def cut_subject(node: ast.AST, parents: Parents) -> ast.AST | None:

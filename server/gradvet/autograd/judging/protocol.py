@@ -561,7 +561,8 @@ class Protocol:
                 place["unscale_"] = call.node
                 content = m.cells.get(target.address)
                 owns = content.owns if type(content) is Optimizer else frozenset[int]()
-                for leaf in self.fills:  # the optimizer may have others than those that are known
+                open_ = type(content) is not Optimizer or not content.all_known
+                for leaf in self.fills if open_ else ():  # it may have others than those that are known
                     for cell in {leaf, leaf | 1} - owns:
                         if (cell, KEY) in m.cells:
                             self._change(cell, lambda g: g._replace(scaled=g.scaled | NO), certain=True)

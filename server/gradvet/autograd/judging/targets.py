@@ -26,6 +26,7 @@ from gradvet.autograd.judging.flow import (
     SHAPE,
     SUM,
     Called,
+    Chain,
     Flow,
     Made,
     Nodes,
@@ -44,6 +45,9 @@ DIVERGENCES = frozenset({"kl_div", "KLDivLoss", "cross_entropy", "CrossEntropyLo
 PROBABILITIES = frozenset({"softmax", "Softmax", "sigmoid", "Sigmoid", "exp", "gumbel_softmax"})
 LOGARITHMS = frozenset({"log_softmax", "LogSoftmax", "log", "logsigmoid", "LogSigmoid", "logsumexp"})
 SCORES = LOGARITHMS | {"log_prob", "cross_entropy", "CrossEntropyLoss", "nll_loss", "NLLLoss"}
+ACTIVATIONS = frozenset(
+    {"tanh", "Tanh", "relu", "ReLU", "softplus", "Softplus", "abs", "square", "sqrt", "pow", "**"}
+)
 _TEACHES = re.compile(r"teacher|target|momentum|pseudo|(?<![a-z])ema(?![a-z])", re.IGNORECASE)
 
 
@@ -196,13 +200,28 @@ class Targets:
         if names <= {"softmax", "Softmax"} and names and kind == "log":
             yield from self._taught(made, weight, [score])
             return
-        if not chain.ends or names & (PROBABILITIES | SCORES) or self._shares(chain.ends, score):
-            return
         passed = self.flow.all_made(chain.passed)
         differences = [m for m in passed if m.name in DIFFERENCE or (m.name in SUM and len(m.asking) == 1)]
+        if (kind == "drawn" and self._rewards(score, weight)) or (differences and self._is_in(score, chain)):
+            yield self._speak("weight", made, weight, differences[-1] if differences else None)
+            return
+        if not chain.ends or names & (PROBABILITIES | SCORES) or self._shares(chain.ends, score):
+            return
         if not differences and (kind != "drawn" or not any(at in self.flow.outputs for at in chain.ends)):
             return
         yield self._speak("weight", made, weight, differences[-1] if differences else None)
+
+    def _rewards(self, score: Part, weight: Part) -> bool:
+        """Whether a weight is what another network gives, on whichever scale."""
+        ends = self.flow.walk(weight.nodes, SHAPE | LINEAR | PROBABILITIES | LOGARITHMS | ACTIVATIONS).ends
+        other = bool(weight.leaves) and weight.leaves.isdisjoint(score.leaves)
+        return other and bool(ends) and all(at in self.flow.outputs for at in ends)
+
+    def _is_in(self, score: Part, weight: Chain) -> bool:
+        """Whether the log-probability that is weighted stands in its own weight, as a penalty in a reward does."""
+        ends = self.flow.walk(score.nodes, SHAPE | {"neg"}).ends
+        bare = all(made.name in SCORES for made in self.flow.all_made(ends))
+        return bool(ends) and bare and set(ends) <= set(weight.ends)
 
     def _ratio(self, part: Part) -> Iterator[Found]:
         """`exp(log_prob - old)` that weights a constant: where both are of one policy and attached, nothing is left."""

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from gradvet.autograd.events_function import DifferentiatedTwice
-from gradvet.autograd.graph import surely_between
+from gradvet.autograd.graph import gradient_surely_asks
 from gradvet.autograd.machine import Machine
-from gradvet.autograd.memory.domain import YES, Node, Tensor
+from gradvet.autograd.memory.domain import Node, Tensor
 
 
 class Promise(NamedTuple):
@@ -49,10 +49,5 @@ class Twice:
                 m.emit(DifferentiatedTwice(site, m.where(), broken.owner, node.node, broken.backward))
         for at in sure:
             promise = self.promises.get(found[at].node)
-            if promise is not None and self._asks(root, at):
+            if promise is not None and gradient_surely_asks(m, root, frozenset({at})):
                 self.broken[site] = promise
-
-    def _asks(self, root: Tensor, at: int) -> bool:
-        """Whether the gradient that comes to a node asks for one itself."""
-        before = surely_between(self.machine, root, frozenset({at}))
-        return any(node.higher == YES for node in before.values())

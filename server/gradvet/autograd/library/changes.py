@@ -114,9 +114,11 @@ def edit(
     names: frozenset[str | None] = frozenset(fn) or frozenset({ANY_FN})
     own = Operand(parameter, target_value, before)
     inputs = Inputs({}, (own, *others), ())
-    saved, keeps, higher = saved_by(m, address, _own_places(before, op), op, inputs, leaves)
+    saved, keeps, higher, graphed = saved_by(m, address, _own_places(before, op), op, inputs, leaves)
     made_by = [before, *(o.state for o in asks)]
-    add_node(m, address, words, site, made_by, saved, keeps, all_known=not unknown, higher=higher)
+    add_node(
+        m, address, words, site, made_by, saved, keeps, all_known=not unknown, higher=higher, graphed=graphed
+    )
     if unknown:
         m.store.set(unknown_key(address), Tuple(unknown))
     if m.judge is not None:

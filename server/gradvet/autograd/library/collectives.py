@@ -34,12 +34,13 @@ def _all_gather(m: Machine, name: str, call: Call) -> Value:
         cuts |= state.cuts
         if state.requires_grad & YES:
             leaves, nodes = leaves | state.leaves, nodes | state.nodes
+    filled = list(held_tensors(m, target)) if target is not None else []
     if leaves:
         number = m.cut("collective", f"{name.rpartition('.')[2]}()", call.node, leaves, nodes, cuts)
         cuts |= {number}
         if m.judge is not None:
-            m.judge.cut_notes.gathered.add(number)
-    for ref, state in held_tensors(m, target) if target is not None else ():
+            m.judge.cut_notes.gathered.setdefault(number, set()).update(ref.address & ~1 for ref, _ in filled)
+    for ref, state in filled:
         count_change(m, state)
         m.update(ref, lambda t: _filled(t, cuts, records=bool(leaves) and name.endswith("into_tensor")))
     return NONE

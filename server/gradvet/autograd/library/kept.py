@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from gradvet.autograd.graph import sure_leaf, sure_nodes
 from gradvet.autograd.knowledge.ops import Op
 from gradvet.autograd.library.storages import counts_with_source
 from gradvet.autograd.machine import Machine
@@ -40,8 +41,10 @@ Dependence = tuple[Operand | None, bool]
 
 def saved_by(
     m: Machine, address: int, places: Places, op: Op | None, inputs: Inputs, leaves: frozenset[int]
-) -> tuple[frozenset[int], int, int]:
+) -> tuple[frozenset[int], int, int, frozenset[int]]:
     """The storages that this op keeps for backward, whether it keeps anything, and whether gradients have a graph.
+
+    Last come the nodes and leaves behind those inputs of which the gradient surely has one.
 
     `places` are the storages of its outputs, by their place: `max(dim)` keeps its indices and not its values.
     `leaves` are those to which the node leads that it makes at an address.
@@ -49,7 +52,7 @@ def saved_by(
     if m.deriving is not None:
         m.deriving.made(address, op, inputs, leaves)
     if op is None:
-        return frozenset(), YES, MAYBE
+        return frozenset(), YES, MAYBE, frozenset()
     if any(out.zero for out in op.out):
         m.zeroing.add(address & ~1)
     saved: set[int] = set()
@@ -76,7 +79,7 @@ def saved_by(
     if m.judge is not None and len(saved) > len(counted):
         m.judge.walks.apart[address & ~1] = frozenset(saved - counted)
     keeps = YES if saved else _keeps(op, asking, {o.parameter for o in may_ask}, inputs)
-    return frozenset(saved), keeps, _graph_of_gradients(op, inputs)
+    return frozenset(saved), keeps, *_graph_of_gradients(m, op, inputs)
 
 
 def _keeps(op: Op, asking: set[str], may_ask: set[str], inputs: Inputs) -> int:
@@ -93,16 +96,23 @@ def _keeps(op: Op, asking: set[str], may_ask: set[str], inputs: Inputs) -> int:
     return MAYBE if perhaps else NO
 
 
-def _graph_of_gradients(op: Op, inputs: Inputs) -> int:
-    """Whether the gradients of an op have a graph, whichever of its inputs they are for."""
+def _graph_of_gradients(m: Machine, op: Op, inputs: Inputs) -> tuple[int, frozenset[int]]:
+    """Whether the gradients of an op have a graph, whichever of its inputs they are for, and for which they surely do."""
     by, complete = dependences(op, inputs)
-    sure = [
-        any(surely and (operand is None or operand.state.requires_grad == YES) for operand, surely in found)
-        for found in by.values()
-    ]
-    if by and all(sure):
-        return YES
-    return MAYBE if not complete or any(by.values()) else NO
+    sure = {
+        parameter
+        for parameter, found in by.items()
+        if any(
+            surely and (operand is None or operand.state.requires_grad == YES) for operand, surely in found
+        )
+    }
+    if by and sure == by.keys():
+        return YES, frozenset()
+    graphed = frozenset[int]().union(
+        *(sure_nodes(m, o.state) | sure_leaf(o.state) for o in inputs.operands if o.parameter in sure)
+    )
+    rest = (sure_nodes(m, o.state) | sure_leaf(o.state) for o in inputs.operands if o.parameter not in sure)
+    return MAYBE if not complete or any(by.values()) else NO, graphed.difference(*rest)
 
 
 def dependences(op: Op, inputs: Inputs) -> tuple[dict[str, list[Dependence]], bool]:

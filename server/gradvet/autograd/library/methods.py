@@ -197,7 +197,7 @@ def _tuple_method(m: Machine, receiver: Tuple, name: str, call: Call) -> Value:
         return receiver._replace(items=tuple(call.keywords.get(field, item) for field, item in changed))
     if name == "_asdict" and fields:
         pairs = zip(map(const, fields), receiver.items, strict=False)
-        return m.new(call.node, Dict(tuple(pairs)))
+        return m.new(call.node, Dict(tuple(pairs), nonempty=True))
     if name in ("index", "count"):
         return Number("int")
     return unknown_call(m, call, f"the result of `{name}`")
@@ -361,6 +361,7 @@ def _dict(m: Machine, ref: Ref, content: Dict, name: str, call: Call) -> Value:
                 m.judge.retention.emptied(ref)
             return NONE
         case "popitem":
+            m.update(ref, lambda c: c.without() if type(c) is Dict else c)
             return Tuple((Text(), content.element if content.element is not None else Unknown()))
     return unknown_call(m, call, f"the result of `{name}`")
 
@@ -371,8 +372,10 @@ def _dict_get(m: Machine, ref: Ref, content: Dict, name: str, call: Call) -> Val
     found = content.get(key) if type(key) is Const else content.element
     if found is not None and type(key) is Const:
         if name == "pop":
-            m.update(ref, lambda c: c._replace(items=tuple(p for p in c.items if p[0] != key)))
+            m.update(ref, lambda c: c.without(key))
         return found
+    if name == "pop":
+        m.update(ref, lambda c: c.without() if type(c) is Dict else c)
     fallback = given if given is not None else default_item(m, ref, content, call.node) or NONE
     if name == "setdefault":
         possible = [v for v in (found, content.rest, fallback) if v is not None]

@@ -77,15 +77,24 @@ def computed(
             dtype=dtype, storage=own, cuts=cuts, origin=origin, inference=inference, assumes=assumes
         )
     if words in _TOGETHER and m.judge is not None:
-        cuts -= m.judge.cut_notes.gathered  # the own tensor was put back among the copies
+        cuts -= _put_back(m, cuts, inputs)
     _from_unknown(m, address, inputs)
     names: frozenset[str | None] = frozenset(fn) or frozenset({ANY_FN})
     unrecorded.used(m, site, op, inputs.operands)
-    saved, keeps, higher = saved_by(m, address, places or {"0": address}, op, inputs, leaves)
+    saved, keeps, higher, graphed = saved_by(m, address, places or {"0": address}, op, inputs, leaves)
     saved |= also_saved
     known = not inputs.unknown
     add_node(
-        m, address, words, site, [o.state for o in through], saved, keeps, all_known=known, higher=higher
+        m,
+        address,
+        words,
+        site,
+        [o.state for o in through],
+        saved,
+        keeps,
+        all_known=known,
+        higher=higher,
+        graphed=graphed,
     )
     if not known:
         m.store.set(unknown_key(address), Tuple(inputs.unknown))
@@ -116,6 +125,15 @@ def computed(
         assumes=assumes,
         dead=dead_terms(m, words, inputs),
     )
+
+
+def _put_back(m: Machine, cuts: frozenset[int], inputs: Inputs) -> frozenset[int]:
+    """The cuts of collectives whose own tensor was put back among the copies that are joined here."""
+    gathered = {n: filled for n, filled in m.judge.cut_notes.gathered.items() if n in cuts}
+    if not gathered:
+        return NOTHING
+    joined = {ref.address & ~1 for o in inputs.operands for ref, _ in m.tensors(o.value)}
+    return frozenset(n for n, filled in gathered.items() if not filled.isdisjoint(joined))
 
 
 def _flattened(

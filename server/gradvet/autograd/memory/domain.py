@@ -198,7 +198,7 @@ class Node(NamedTuple):
     inputs that a backward through this node must visit, on whichever path it was made; `gone` is
     whether a backward must have visited the node and freed it. `sure_leaves` are those of its leaves to
     which it leads on every path; `higher` is whether a tensor that requires grad is among what it
-    keeps, so that its own gradient has a graph.
+    keeps, so that its own gradient has a graph, and `graphed` those inputs of which the gradient surely has one.
     """
 
     name: str
@@ -213,6 +213,7 @@ class Node(NamedTuple):
     spoiled: int = NO
     sure_leaves: frozenset[int] = NOTHING
     higher: int = MAYBE
+    graphed: frozenset[int] = NOTHING
 
 
 def join_nodes(a: Node, b: Node) -> Node:
@@ -232,5 +233,6 @@ def join_nodes(a: Node, b: Node) -> Node:
         a.spoiled | b.spoiled,
         a.sure_leaves & b.sure_leaves,
         a.higher | b.higher,
+        a.graphed & b.graphed,
     )
     return a if joined == a else joined

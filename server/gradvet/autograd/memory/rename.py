@@ -59,10 +59,13 @@ def _tensor(x: Tensor, born: Addresses) -> Tensor:
 def _node(x: Node, born: Addresses) -> Node:
     inputs, leaves = _set(x.inputs, born), _set(x.leaves, born)
     saved, sure, sure_leaves = _set(x.saved, born), _set(x.sure, born), _set(x.sure_leaves, born)
+    graphed = _set(x.graphed, born)
     same = inputs is x.inputs and leaves is x.leaves and saved is x.saved
-    if same and sure is x.sure and sure_leaves is x.sure_leaves:
+    if same and sure is x.sure and sure_leaves is x.sure_leaves and graphed is x.graphed:
         return x
-    return x._replace(inputs=inputs, leaves=leaves, saved=saved, sure=sure, sure_leaves=sure_leaves)
+    return x._replace(
+        inputs=inputs, leaves=leaves, saved=saved, sure=sure, sure_leaves=sure_leaves, graphed=graphed
+    )
 
 
 def _many(values: tuple[Any, ...], born: Addresses) -> tuple[Any, ...]:

@@ -274,12 +274,13 @@ class Sequence(NamedTuple):
 
 
 class Dict(NamedTuple):
-    """A dict: values of known keys, and `rest` for the others."""
+    """A dict: values of known keys, which may be there, and `rest` for the others; `nonempty` when something surely is."""
 
     items: tuple[tuple[Const, Value], ...] = ()
     rest: Value | None = None
     keys: Value | None = None
     kind: str = "dict"
+    nonempty: bool = False
 
     @property
     def element(self) -> Value | None:
@@ -300,10 +301,16 @@ class Dict(NamedTuple):
         items = dict(self.items)
         if len(items) >= MOST_KEYS and key not in items:
             return self._replace(
-                rest=_join_optional(self.rest, value), keys=_join_optional(self.keys, Unknown())
+                rest=_join_optional(self.rest, value),
+                keys=_join_optional(self.keys, Unknown()),
+                nonempty=True,
             )
         items[key] = value
-        return self._replace(items=tuple(items.items()))
+        return self._replace(items=tuple(items.items()), nonempty=True)
+
+    def without(self, key: Const | None = None) -> "Dict":
+        """The same with one key taken out, which may not be known."""
+        return self._replace(items=tuple(pair for pair in self.items if pair[0] != key), nonempty=False)
 
 
 class Instance(NamedTuple):
@@ -504,7 +511,8 @@ def _join_dicts(a: Dict, b: Dict) -> Dict:
     items = dict(a.items)
     for key, value in b.items:
         items[key] = join(items[key], value) if key in items else value
-    return Dict(tuple(items.items()), _join_optional(a.rest, b.rest), _join_optional(a.keys, b.keys), a.kind)
+    rest, keys = _join_optional(a.rest, b.rest), _join_optional(a.keys, b.keys)
+    return Dict(tuple(items.items()), rest, keys, a.kind, a.nonempty and b.nonempty)
 
 
 def _join_layers(a: Layer, b: Layer) -> Any:

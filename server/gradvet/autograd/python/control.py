@@ -69,7 +69,7 @@ def truth(m: Machine, value: Value) -> int:
         content = m.cells.get(value.address)
         if type(content) is Sequence and content.items is not None and content.rest is None:
             return YES if content.items else NO
-        if type(content) is Sequence and content.nonempty:
+        if (type(content) is Sequence or type(content) is Dict) and content.nonempty:
             return YES
         if type(content) is Instance:
             return _truth_of_instance(m, content)

@@ -304,7 +304,8 @@ def _dict(m: Machine, node: ast.Dict) -> Value:
         else:
             rest = value if rest is None else join(rest, value)
             keys = key if keys is None else join(keys, key)
-    return m.new(node, Dict(tuple(known.items()), rest, keys))
+    filled = None not in node.keys and bool(node.keys)
+    return m.new(node, Dict(tuple(known.items()), rest, keys, nonempty=filled))
 
 
 @evaluates(ast.JoinedStr)

@@ -518,7 +518,7 @@ def _with_any_key(content: Dict, key: Value, new: Value) -> Dict:
     items = tuple((known, join(value, new)) for known, value in content.items)
     rest = new if content.rest is None else join(content.rest, new)
     return content._replace(
-        items=items, rest=rest, keys=key if content.keys is None else join(content.keys, key)
+        items=items, rest=rest, keys=key if content.keys is None else join(content.keys, key), nonempty=True
     )
 
 
@@ -538,8 +538,8 @@ def delete_item(m: Machine, holder: Value, key: Value, node: ast.AST) -> None:
             ):
                 at = key.value % len(items)
                 return content._replace(items=(*items[:at], *items[at + 1 :]), thinned=True)
-            case Dict() if type(key) is Const:
-                return content._replace(items=tuple(pair for pair in content.items if pair[0] != key))
+            case Dict():
+                return content.without(key if type(key) is Const else None)
             case Layer(children=children) if type(key) is Const and content.rest is None:
                 at = key.value % len(children) if key.kind == "int" and children else -1
                 kept = [child for number, (_, child) in enumerate(children) if number != at]
