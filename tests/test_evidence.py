@@ -499,6 +499,56 @@ for _ in range(3):
     opt.step()
 """
     ),
+    "a module that was frozen beside an optimizer and is thawed in a later epoch": (
+        """
+class Tuner:
+    def __init__(self, body, head):
+        self.body, self.head = body, head
+        for p in body.parameters():
+            p.requires_grad = False
+        both = list(body.parameters()) + list(head.parameters())
+        self.opt = torch.optim.Adam(filter(lambda p: p.requires_grad, both))  # optimizer-misses-parameters
+
+    def thaw(self):
+        for p in self.body.parameters():
+            p.requires_grad = True
+
+    def epoch(self, i):
+        if i == 2:
+            self.thaw()
+        loss = self.head(self.body(torch.randn(2, 9))).pow(2).mean()
+        self.opt.zero_grad()
+        loss.backward()
+        self.opt.step()
+
+tuner = Tuner(nn.Linear(9, 14), nn.Linear(14, 3))
+for i in range(4):
+    tuner.epoch(i)
+"""
+    ),
+    "a memory that a queue of states is made of is carried over, and that is told once": (
+        """
+class Memory(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.attend, self.out = nn.Linear(8, 8), nn.Linear(8, 3)
+
+    def forward(self, x, memory=None):
+        context = x if memory is None else torch.cat([memory, x], 1)
+        y = x + self.attend(context).mean(1, keepdim=True)
+        return self.out(y), [context[:, -6:] * y.mean()]
+
+model = Memory()
+opt = torch.optim.Adam(model.parameters())
+memory = None
+for x in torch.randn(4, 2, 5, 8):
+    y, memory = model(x, None if memory is None else memory[0])  # state-carried-over
+    loss = y.mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+"""
+    ),
 }
 
 HABITS = {
@@ -843,6 +893,44 @@ for _ in range(3):
     opt.zero_grad()
     loss.backward()
     opt.step()
+"""
+    ),
+    "what a module gives beside its loss may be a count": (
+        """
+from torch.nn.parallel import DistributedDataParallel
+
+def train(model, loader):
+    ddp = DistributedDataParallel(model)
+    opt = torch.optim.SGD(ddp.parameters(), 0.1)
+    total, seen = 0, []
+    for x in loader:
+        loss, count = ddp(x)
+        opt.zero_grad()
+        (loss / 2).backward()
+        opt.step()
+        total += count
+        seen.append(count)
+    return total, seen
+"""
+    ),
+    "a module that is thawed with an optimizer of its own, and one that is frozen for good": (
+        """
+body, neck, head = nn.Linear(9, 14), nn.Linear(14, 14).requires_grad_(False), nn.Linear(14, 3)
+for p in body.parameters():
+    p.requires_grad = False
+opt, late = torch.optim.Adam(head.parameters()), None
+for i in range(4):
+    if i == 2:
+        for p in body.parameters():
+            p.requires_grad = True
+        late = torch.optim.Adam(body.parameters(), lr=1e-5)
+    loss = head(neck(body(torch.randn(2, 9)))).pow(2).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    if late is not None:
+        late.step()
+        late.zero_grad()
 """
     ),
 }

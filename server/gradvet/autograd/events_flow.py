@@ -33,6 +33,23 @@ class StateCut(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class NanBehindMask(Event):
+    """An op has no finite derivative where its result is left out by `mask` at `masked`, and `backward` comes by it."""
+
+    masked: ast.AST
+    mask: ast.expr
+    backward: ast.AST
+
+
+@dataclass(frozen=True, slots=True)
+class RootOfZero(Event):
+    """A root is taken of the squared differences of all pairs of some things, those of each with itself among them."""
+
+    difference: ast.AST
+    backward: ast.AST
+
+
+@dataclass(frozen=True, slots=True)
 class FakeInGraph(Event):
     """`node`, which another network made, enters a network with its graph, and `backward`, meant for that one, walks it all.
 

@@ -339,6 +339,8 @@ class Machine:
         self.one_of_several = 0  # how many calls are under way that may be calls of something else
         # By what is called, or whose method is, what its calls gave while autograd may record.
         self.results: dict[int, dict[int, Result]] = {}
+        # By even address the parts of what a module gave, what they are parts of, and those of which a backward is run.
+        self.unpacked, self.taken_out, self.losses = dict[int, set[int]](), dict[int, int](), set[int]()
         # Of what is not known, by even address, what was told to clear, what was called, what showed to be a module.
         self.cleared, self.ran, self.shown = set[int](), set[int](), set[int]()
         self.star_imports: dict[int, list[str]] = {}

@@ -98,7 +98,9 @@ class Chains:
                 continue
             written = node.name.endswith("_()") or node.name == "[...] ="
             joined = not written and node.name not in ADDING and self._is_joined(node)
-            if not (written or joined or node.name in ADDING) or node.freed & YES:
+            before = m.cells.get(node_key(start + 1))
+            freed_before = type(before) is Node and before.freed & YES
+            if not (written or joined or node.name in ADDING) or node.freed & YES or freed_before:
                 continue  # no chain; or one that itself takes part in a backward: state that is carried over
             behind = reachable(m, node.inputs)
             if start + 1 not in behind or (joined and not whole.trains):

@@ -19,6 +19,7 @@ from gradvet.autograd.judging.flow import Flow
 from gradvet.autograd.judging.freezes import FreezeNotes
 from gradvet.autograd.judging.functions import FunctionNotes
 from gradvet.autograd.judging.leaf_notes import LeafNotes
+from gradvet.autograd.judging.masked import Masked
 from gradvet.autograd.judging.mode_left import ModeNotes
 from gradvet.autograd.judging.number_attributes import NumberAttributes
 from gradvet.autograd.judging.numpy_alias import NumpyNotes, target_of
@@ -164,6 +165,7 @@ class Judge:
     escapes: EscapeNotes = field(init=False)
     flow: Flow = field(init=False)
     targets: Targets = field(init=False)
+    masked: Masked = field(init=False)
     protocol: Protocol = field(init=False)
     adversaries: OpenAdversaries = field(init=False)
     numbers: NumberAttributes = field(init=False)
@@ -191,6 +193,7 @@ class Judge:
         self.escapes = EscapeNotes(self.machine)
         self.flow = Flow(self.machine)
         self.targets = Targets(self.flow)
+        self.masked = Masked(self.flow)
         self.protocol = Protocol(self.machine)
         self.adversaries = OpenAdversaries(self.machine)
         self.numbers = NumberAttributes(self.machine)
@@ -333,7 +336,9 @@ class Judge:
     def walked(self, site: ast.AST, root: Tensor, *, certain: bool) -> None:
         """A backward runs from a root; the graph is still as it was built."""
         self.freezes.used()
-        self.targets.look(self.flow.backward(site, root))
+        run = self.flow.backward(site, root)
+        self.targets.look(run)
+        self.masked.look(run)
         self.protocol.backward(site, root, certain=certain)
         self.calls.backward_from(site, root)
 

@@ -18,11 +18,15 @@ _WRITTEN_OUT = frozenset({"torch.tensor()", "torch.as_tensor()", "torch.from_num
 
 
 class Taken(NamedTuple):
-    """An optimizer as it was made: the modules whose parameters it took, with the flag of each parameter."""
+    """An optimizer as it was made: the modules whose parameters it took, with the flag of each parameter.
+
+    `frozen` are the parameters of modules that were frozen as a whole just then.
+    """
 
     site: ast.AST
     calls: tuple[ast.AST, ...]
     modules: dict[Ref, dict[int, int]]
+    frozen: set[int]
 
 
 @dataclass(slots=True)
@@ -41,6 +45,7 @@ class OptimizerNotes:
         """An optimizer is made: note the modules that it takes whole."""
         m = self.machine
         found: dict[Ref, dict[int, int]] = {}
+        frozen = set[int]()
         for address, held in list(m.cells.items()) if content.owns and content.all_known else ():
             if (
                 type(address) is not int
@@ -54,7 +59,9 @@ class OptimizerNotes:
             training = {leaf for leaf, flag in leaves.items() if flag == YES}
             if training and training <= content.owns:
                 found[Ref(address)] = leaves
-        self.taken[site] = Taken(site, m.where(), found)
+            elif all(flag == NO for flag in leaves.values()):
+                frozen |= {leaf & ~1 for leaf in leaves}
+        self.taken[site] = Taken(site, m.where(), found, frozen)
 
     def stepped(self, optimizer: Ref, content: object, site: ast.AST) -> None:
         """An optimizer makes a step: on nothing, where all that it has is frozen and holds no gradient from before."""
@@ -111,12 +118,38 @@ class OptimizerNotes:
                 names = tuple(sorted(missed.values()))
                 m.emit(OptimizerMisses(taken.site, taken.calls, names, place, late))
         if not any(type(event) is OptimizerMisses for event in m.events):
+            self._thawed(optimizers, reached, owned)
+        if not any(type(event) is OptimizerMisses for event in m.events):
             still = {leaf & ~1 for now, _ in contents if type(now) is Optimizer for leaf in now.owns}
             self._mistaken(optimizers, reached, still, forced)
         if not any(type(event) is OptimizerMisses for event in m.events):
             self._left_out(optimizers, owned)
         if not any(type(event) is Backward and event.root.requires_grad == NO for event in m.events):
             self._all_frozen(optimizers)
+
+    def _thawed(
+        self, optimizers: list[tuple[Ref, Optimizer, ast.AST]], reached: set[int], owned: set[int]
+    ) -> None:
+        """Emit the optimizer beside which a whole module was frozen that was made to train later, and that has none of it.
+
+        A backward fills the gradients of both, and nobody reads those of the module.
+        """
+        m = self.machine
+        if m.judge is None:
+            return
+        protocol, flow = m.judge.protocol, m.judge.flow
+        used = owned | flow.read | flow.followers.keys() | {at & ~1 for at in protocol.by_hand | self.moved}
+        asked = {leaf for leaf in m.judge.freezes.asked if leaf not in used and leaf in protocol.fills}
+        asked &= {leaf & ~1 for leaf in reached}
+        for ref, _, site in optimizers:
+            taken = self.taken.get(site)
+            missed = asked & taken.frozen if taken is not None else set()
+            numbers = {number for leaf in missed for number in protocol.fills[leaf]}
+            steps = [step for step in protocol.steps if step.optimizer == ref.address]
+            if taken is not None and any(numbers & g.backwards for step in steps for g in step.gradients):
+                names = parameter_names(m, missed)
+                m.emit(OptimizerMisses(site, taken.calls, names, None, late=True))
+                return
 
     def _all_frozen(self, optimizers: list[tuple[Ref, Optimizer, ast.AST]]) -> None:
         """Emit the optimizers that only ever step on frozen parameters; where a backward raises, that is told."""

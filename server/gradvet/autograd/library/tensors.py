@@ -4,7 +4,7 @@ import ast
 from functools import partial
 
 from gradvet.autograd.knowledge.lookup import load
-from gradvet.autograd.library import flags
+from gradvet.autograd.library import beside, flags
 from gradvet.autograd.library.operations import perform
 from gradvet.autograd.library.storages import asked_by_bases, made_again, may_be_changed, tracked_together
 from gradvet.autograd.machine import Machine
@@ -93,6 +93,8 @@ def _own(m: Machine, value: Value, name: str) -> Value | None:
 def part_of_loose(m: Machine, value: Value, state: Tensor, name: str, node: ast.AST) -> Value:
     """A part of "what a module gave", which has the same graph."""
     address = m.address(node, f"part {name}")
+    if name.startswith("["):
+        state = beside.unpacked(m, value, address, state)
     m.place(address, state._replace(storage=frozenset({address})))
     part = Ref(address)
     m.as_expected(part, node)
