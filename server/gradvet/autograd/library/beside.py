@@ -39,15 +39,15 @@ def _learn(m: Machine, value: Value, site: ast.AST) -> None:
 
 
 def _subject(site: ast.AST) -> ast.Name | None:
-    """The name from which a backward is run: that of `loss` in `(loss / n).backward()`, `scaler.scale(loss).backward()`."""
+    """The name from which a backward is run: `loss` in `(loss / n).backward()`; a mean is of what is no loss itself."""
     node: ast.AST | None = site
     while not isinstance(node, ast.Name | None):
         match node:
             case ast.BinOp(left=left):
                 node = left
-            case ast.Call(args=[first, *_]):
+            case ast.Call(func=ast.Attribute(attr="backward" | "scale"), args=[first, *_]):
                 node = first
-            case ast.Call(func=ast.Attribute(value=inner)):
+            case ast.Call(func=ast.Attribute(value=inner, attr="backward")):
                 node = inner
             case _:
                 node = None
