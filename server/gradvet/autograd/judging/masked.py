@@ -22,6 +22,7 @@ from gradvet.autograd.judging.flow import (
 )
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import NO, Tensor
+from gradvet.autograd.memory.values import Const, Value
 
 POWERS = frozenset({"pow", "**", "pow_"})
 _LOGARITHMS = frozenset({"log", "log2", "log10"})
@@ -53,6 +54,12 @@ class Masked:
 
     flow: Flow
     told: set[ast.AST] = field(default_factory=set)
+    bounds: dict[ast.AST, float | None] = field(default_factory=dict)
+
+    def compared(self, site: ast.AST, bound: Value) -> None:
+        """A tensor is compared with something: it is kept when that is always the same number."""
+        number = bound.value if type(bound) is Const and bound.kind in ("int", "float") else None
+        self.bounds[site] = number if self.bounds.get(site, number) == number else None
 
     def look(self, run: Run) -> None:
         """Look for them on the way of a backward."""
@@ -143,6 +150,7 @@ def _guards(
     mask = _made_by(m, mask)
     if depth > _MOST // 10:
         return
+    bound = m.judge.masked.bounds.get(mask)
     match mask:
         case ast.UnaryOp(op=ast.Invert(), operand=inner):
             yield from _guards(m, inner, depth + 1, taken=not taken)
@@ -152,11 +160,11 @@ def _guards(
             yield from _guards(m, left, depth + 1, taken=taken)
             yield from _guards(m, right, depth + 1, taken=taken)
         case ast.Compare(left=left, ops=[op], comparators=[right]):
-            yield from _compared(left, type(op), right, taken=taken)
+            yield from _compared(left, type(op), right, bound, taken=taken)
         case ast.Call(func=ast.Attribute(value=left, attr=name), args=[right]) if name in _COMPARED:
-            yield from _compared(left, _COMPARED[name], right, taken=taken)
+            yield from _compared(left, _COMPARED[name], right, bound, taken=taken)
         case ast.Call(func=ast.Attribute(attr=name), args=[left, right]) if name in _COMPARED:
-            yield from _compared(left, _COMPARED[name], right, taken=taken)
+            yield from _compared(left, _COMPARED[name], right, bound, taken=taken)
         case ast.Call(func=ast.Attribute(value=inner, attr=name)) if name in _SAME:
             yield from _guards(m, inner, depth + 1, taken=taken)
 
@@ -165,13 +173,14 @@ def _compared(
     left: ast.expr,
     op: type[ast.cmpop],
     right: ast.expr,
+    bound: float | None,
     *,
     taken: bool,
 ) -> Iterator[tuple[ast.expr, type[ast.cmpop]]]:
     """A comparison with a number next to zero, as what it lets through."""
     if _number(left) is not None:
         left, op, right = right, _MIRRORED.get(op, op), left
-    bound = _number(right)
+    bound = bound if _number(right) is None else _number(right)
     op = op if taken else _OPPOSITE.get(op, op)
     if bound is None or not 0 <= bound <= _SMALL:
         return

@@ -82,6 +82,8 @@ def perform(
     words = name or short
     if short in COMPARES and m.judge is not None and len(inputs.arguments) > 1:
         m.judge.snapshots.compared(site, *list(inputs.arguments.values())[:2])
+    if short.strip("_") in ORDERS and m.judge is not None and len(inputs.arguments) > 1:
+        m.judge.masked.compared(site, list(inputs.arguments.values())[1])
     if short == "copy_" and m.judge is not None and len(inputs.arguments) > 1:
         m.judge.snapshots.restored(site, *list(inputs.arguments.values())[:2])
     elif short in MOVES and m.judge is not None and inputs.arguments:
@@ -173,6 +175,8 @@ COMPARES = frozenset({
     "cosine_similarity", "pairwise_distance",
 })  # fmt: skip
 """What tells how two tensors differ, also when they are numpy's."""
+ORDERS = frozenset({"gt", "ge", "lt", "le", "eq", "ne"})
+"""What makes a mask of a tensor and a bound."""
 MOVES = frozenset({"add_", "sub_", "lerp_"})
 """By what a running average of parameters is moved towards them."""
 
