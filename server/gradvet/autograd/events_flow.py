@@ -34,11 +34,14 @@ class StateCut(Event):
 
 @dataclass(frozen=True, slots=True)
 class NanBehindMask(Event):
-    """An op has no finite derivative where its result is left out by `mask` at `masked`, and `backward` comes by it."""
+    """An op has no finite derivative where its result is left out by `mask` at `masked`, and `backward` comes by it.
+
+    There is none in the file where whoever trains a module runs it.
+    """
 
     masked: ast.AST
     mask: ast.expr
-    backward: ast.AST
+    backward: ast.AST | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,7 @@ class RootOfZero(Event):
     """A root is taken of the squared differences of all pairs of some things, those of each with itself among them."""
 
     difference: ast.AST
-    backward: ast.AST
+    backward: ast.AST | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,7 @@ def check(event: NanBehindMask | RootOfZero) -> Iterator[Finding]:
             "its gradient there is 0 * inf, which is NaN"
         )
         why = Note("pairs", "all pairs are made here", event.difference)
-    yield Finding(
-        event.node,
-        message,
-        (why, Note("backward", code(event.backward), event.backward), *called_from(event.calls)),
-    )
+    notes = [why]
+    if event.backward is not None:
+        notes.append(Note("backward", code(event.backward), event.backward))
+    yield Finding(event.node, message, (*notes, *called_from(event.calls)))

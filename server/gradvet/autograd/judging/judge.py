@@ -338,7 +338,7 @@ class Judge:
         self.freezes.used()
         run = self.flow.backward(site, root)
         self.targets.look(run)
-        self.masked.look(run)
+        self.masked.look(run.seen, site)
         self.protocol.backward(site, root, certain=certain)
         self.calls.backward_from(site, root)
 

@@ -5,7 +5,7 @@ made them; where the op has no finite derivative, nothing is left of the zero (m
 """
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from gradvet.autograd.events_flow import NanBehindMask, RootOfZero
@@ -17,7 +17,6 @@ from gradvet.autograd.judging.flow import (
     Flow,
     Made,
     Part,
-    Run,
     operands_of,
 )
 from gradvet.autograd.machine import Machine
@@ -61,18 +60,18 @@ class Masked:
         number = bound.value if type(bound) is Const and bound.kind in ("int", "float") else None
         self.bounds[site] = number if self.bounds.get(site, number) == number else None
 
-    def look(self, run: Run) -> None:
-        """Look for them on the way of a backward."""
-        for node in run.seen:
+    def look(self, nodes: Iterable[int], backward: ast.AST | None) -> None:
+        """Look for them on the way of a backward, which may be that of whoever trains a module."""
+        for node in nodes:
             made = self.flow.made(node)
             if made is None:
                 continue
             if made.name in ("where", "masked_fill", "masked_fill_", "[...]"):
-                self._masked(made, run)
+                self._masked(made, backward)
             elif made.name == "sqrt" or (made.name in POWERS and made.constants == (0.5,)):
-                self._distance(made, run)
+                self._distance(made, backward)
 
-    def _masked(self, made: Made, run: Run) -> None:
+    def _masked(self, made: Made, backward: ast.AST | None) -> None:
         m = self.flow.machine
         for mask, part, inside in _choices(made):
             guards = list(_guards(m, mask, 0, taken=inside))
@@ -82,10 +81,10 @@ class Masked:
                 for guarded, lets in guards:
                     if self._is_singular(op, guarded, lets):
                         self.told.add(op.site)
-                        m.emit(NanBehindMask(op.site, op.calls, made.site, mask, run.site))
+                        m.emit(NanBehindMask(op.site, op.calls, made.site, mask, backward))
                         break
 
-    def _distance(self, root: Made, run: Run) -> None:
+    def _distance(self, root: Made, backward: ast.AST | None) -> None:
         """A root of squared differences of all pairs of some things: of each with itself, it is the root of zero."""
         m, made, squared = self.flow.machine, root, False
         while made.name not in DIFFERENCE:
@@ -99,7 +98,7 @@ class Masked:
         known = squared and len(sides) == 2 and isinstance(root.site, ast.expr)  # noqa: PLR2004
         if known and root.site not in self.told and _is_same(m, sides[0], sides[1]):
             self.told.add(root.site)
-            m.emit(RootOfZero(root.site, root.calls, made.site, run.site))
+            m.emit(RootOfZero(root.site, root.calls, made.site, backward))
 
     def _behind(self, part: Part) -> Iterator[Made]:
         """The ops by which each gradient of an operand surely comes, as long as they take element by element."""

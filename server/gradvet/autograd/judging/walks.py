@@ -406,6 +406,7 @@ class Walks:
             return
         found = reachable(m, state.nodes)
         self._saved(None, state, surely_reached(m, found, state), found)
+        m.judge.masked.look((at & ~1 for at in found), None)
 
     def _saved(self, site: ast.AST | None, root: Tensor, sure: list[int], found: dict[int, Node]) -> None:
         m = self.machine
