@@ -933,6 +933,20 @@ for i in range(4):
         late.zero_grad()
 """
     ),
+    "a difference of something and what was detached from it keeps the gradient": (
+        """
+policy = nn.Linear(3, 2)
+opt = torch.optim.Adam(policy.parameters())
+for _ in range(3):
+    logp = policy(torch.randn(8, 3)).log_softmax(1)[:, 0]
+    old = logp.detach()
+    ratio = (logp - old).exp()
+    loss = -(ratio * torch.rand(8)).mean() + 0.01 * (old - logp).mean()
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+"""
+    ),
 }
 
 

@@ -3,7 +3,7 @@
 from gradvet.autograd.library.inputs import argument_cuts
 from gradvet.autograd.library.kept import Inputs
 from gradvet.autograd.machine import Machine
-from gradvet.autograd.memory.domain import MAYBE, NO, NOTHING, YES
+from gradvet.autograd.memory.domain import MAYBE, NO, NOTHING, YES, Tensor
 from gradvet.autograd.unknowns import is_made_of_data, is_of_data, is_weight, weights_in
 
 _LINEAR = frozenset({"+", "-", "+=", "-=", "*", "/", "*=", "/=", "neg", "mean()", "sum()", "add()", "sub()"})
@@ -58,7 +58,7 @@ def dead_terms(m: Machine, words: str, inputs: Inputs) -> frozenset[int]:
                 if not state.leaves and not state.assumes:
                     dead |= m.nearest_cut(frozenset(c for c in state.cuts if m.cuts[c].kind == "zero"))
             elif state.requires_grad == NO:
-                dead |= m.nearest_cut(state.cuts)
+                dead |= m.nearest_cut(state.cuts) - _of_its_own(m, state, inputs)
             else:
                 dead |= state.dead
         dead |= m.nearest_cut(argument_cuts(m, inputs))
@@ -69,6 +69,12 @@ def dead_terms(m: Machine, words: str, inputs: Inputs) -> frozenset[int]:
     elif len(asking) == 1:
         dead = frozenset(c for c in asking[0].state.dead if m.cuts[c].form in (DERIVATIVE, IN_RESIDUAL))
     return dead
+
+
+def _of_its_own(m: Machine, state: Tensor, inputs: Inputs) -> frozenset[int]:
+    """The cuts of a constant beside the very thing that it was detached from: `x.detach() - x` keeps the gradient."""
+    beside = frozenset[int]().union(*(o.state.nodes for o in inputs.operands if o.state.requires_grad & YES))
+    return frozenset(c for c in state.cuts if m.cuts[c].nodes and m.cuts[c].nodes <= beside)
 
 
 def _beside(m: Machine, inputs: Inputs) -> frozenset[int]:
