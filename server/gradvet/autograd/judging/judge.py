@@ -348,6 +348,7 @@ class Judge:
         self.flow.edited(site, state, operands, whole=words in ("copy_()", "[...] ="))
         self.protocol.edited(site, state, words)
         self.given.edited(state)
+        self.masked.changed(state)
         if words == "zero_()" and self.snapshots.gradients:
             self.snapshots.zeroed(state.storage, site)
 

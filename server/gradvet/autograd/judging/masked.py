@@ -55,8 +55,21 @@ class Masked:
     told: set[ast.AST] = field(default_factory=set)
     bounds: dict[ast.AST, float | None] = field(default_factory=dict)
 
-    def compared(self, site: ast.AST, bound: Value) -> None:
+    of_storage: dict[int, set[ast.AST]] = field(default_factory=dict)
+    outdated: set[ast.AST] = field(default_factory=set)
+    """Comparisons of what was changed in place since."""
+
+    def changed(self, state: Tensor) -> None:
+        """A tensor is changed in place: what was found of it holds no more."""
+        for at in state.storage:
+            self.outdated |= self.of_storage.get(at & ~1, set())
+
+    def compared(self, site: ast.AST, value: Value, bound: Value) -> None:
         """A tensor is compared with something: it is kept when that is always the same number."""
+        for _, state in self.flow.machine.tensors(value):
+            for at in state.storage:
+                self.of_storage.setdefault(at & ~1, set()).add(site)
+        self.outdated.discard(site)
         number = bound.value if type(bound) is Const and bound.kind in ("int", "float") else None
         self.bounds[site] = number if self.bounds.get(site, number) == number else None
 
@@ -147,7 +160,7 @@ def _guards(
 ) -> Iterator[tuple[ast.expr, type[ast.cmpop]]]:
     """What a mask that is (or is not) true says of values: what is compared, and whether it is > 0, >= 0 or != 0."""
     mask = _made_by(m, mask)
-    if depth > _MOST // 10:
+    if depth > _MOST // 10 or mask in m.judge.masked.outdated:
         return
     bound = m.judge.masked.bounds.get(mask)
     match mask:

@@ -83,7 +83,7 @@ def perform(
     if short in COMPARES and m.judge is not None and len(inputs.arguments) > 1:
         m.judge.snapshots.compared(site, *list(inputs.arguments.values())[:2])
     if short.strip("_") in ORDERS and m.judge is not None and len(inputs.arguments) > 1:
-        m.judge.masked.compared(site, list(inputs.arguments.values())[1])
+        m.judge.masked.compared(site, *list(inputs.arguments.values())[:2])
     if short == "copy_" and m.judge is not None and len(inputs.arguments) > 1:
         m.judge.snapshots.restored(site, *list(inputs.arguments.values())[:2])
     elif short in MOVES and m.judge is not None and inputs.arguments:
