@@ -40,6 +40,37 @@ print(torch.cdist(codes, centres).min(1).values.mean())
 flat = PCA(2).fit_transform(codes)  # numpy-on-grad
 """
     ),
+    "what is in eval mode is run for nothing": (
+        """
+class Detector(nn.Module):
+    def __init__(self, make):
+        super().__init__()
+        self.body = make()
+
+    def forward(self, x):
+        return self.body(x)
+
+    def prepare(self, size):
+        assert not self.training
+        self(torch.empty(1, 3, size, size))  # eval-with-grad
+        self.body[-1].size = size
+
+def warm(model, device):
+    model.eval()
+    model(torch.empty(1, 3, device=device))  # eval-with-grad
+    return model
+
+def calibrated(model, loader, quantize):
+    def run(m):
+        for x, _ in loader:
+            m(x)
+
+    model.eval()
+    model = quantize(model, "int8", run)  # eval-with-grad
+    model.train()
+    return model
+"""
+    ),
     "a scaler that is handed over, and gradients that are clipped before they are unscaled": (
         """
 def train(model, loader, opt, scaler, criterion):
@@ -583,6 +614,54 @@ class Writer(nn.Module):
         return prediction.detach()
 """
     ),
+    "only a number is made of what a network gives, in a function that trains": (
+        """
+from torch.distributions import kl_divergence
+
+def improve(policy, loader):
+    optimizer = torch.optim.SGD(policy.parameters())
+    far = []
+    for x, y in loader:
+        before = policy(x)
+        distance = kl_divergence(before, before).mean()
+        optimizer.zero_grad()
+        (distance - before.log_prob(y).mean()).backward()
+        optimizer.step()
+        after = policy(x)  # frozen-model-with-grad
+        distance = kl_divergence(before, after).mean()
+        far.append(distance.item())
+        hits = (policy(x).probs.argmax(1) == y).sum()  # frozen-model-with-grad
+    return far, hits
+
+def measure(policy, x, y):
+    policy.train()
+    return (policy(x).argmax(1) == y).float().mean().item()
+"""
+    ),
+    "what is asked for values without autograd in one method is a network in the others": (
+        """
+class Agent:
+    def act(self, x):
+        action = self.parts.best(x)  # frozen-model-with-grad
+        action = self.scale(action)
+        return action.detach().numpy()
+
+    def value(self, x, action):
+        with torch.no_grad():
+            value = self.parts.value(x, action)
+        return value.detach().numpy()
+
+class Sampler:
+    def take(self, x):
+        x = self.parts.scaled(x)
+        return x.detach().numpy()
+
+    def value(self, x):
+        with torch.no_grad():
+            x = self.parts.scaled(x)
+        return x.detach().numpy()
+"""
+    ),
     "of what a step returns, what is computed from the terms of its loss keeps its graph beside what is detached": (
         """
 class Agent:
@@ -634,6 +713,16 @@ class Net(nn.Module):
 }
 
 SILENT = {
+    "a hook looks at what goes through a network that is run for it": (
+        """
+def seen(model, x):
+    found = []
+    model.layer.register_forward_hook(lambda module, given, out: found.append(out))
+    model.eval()
+    model(x)
+    return found
+"""
+    ),
     "gradients are unscaled, by whoever it is, before they are clipped": (
         """
 def train(model, loader, opt, scaler, criterion, fp16):

@@ -7,7 +7,9 @@ from gradvet.autograd.library.layers import as_module
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import ANY_FN, MAYBE, Origin, Tensor
 from gradvet.autograd.memory.values import (
+    FALSE,
     NONE,
+    TRUE,
     Class,
     External,
     Function,
@@ -22,6 +24,7 @@ from gradvet.autograd.memory.values import (
     join,
 )
 from gradvet.autograd.python.calls import Call, ClassInfo, call_value, find_in_class
+from gradvet.syntax.tree import walk
 
 
 def call_with_unknown(
@@ -117,6 +120,7 @@ def _hinted(
 
 
 INSTANCE = "#instance"
+EITHER = join(TRUE, FALSE)
 MAKING = "#making"
 
 
@@ -163,6 +167,42 @@ def _filled_later(m: Machine, info: ClassInfo, made: Ref) -> None:
         if m.cells.get((made.address, name)) == NONE:
             later = m.unknown(info.node, f"attribute `{name}`", (), f"later {name}")
             m.write_cell(made, name, join(NONE, later))
+    open_flags(m, made, flags_of(m, info, made))
+
+
+def flags_of(m: Machine, info: ClassInfo, made: Ref) -> list[str]:
+    """The flags of an instance that another method than `__init__` sets."""
+    return [
+        name
+        for name in sorted(_set_later(m, info))
+        if (m.cells.get((made.address, name)) or find_in_class(m, info.address, name))
+        in (TRUE, FALSE, EITHER)
+    ]
+
+
+def open_flags(m: Machine, made: Ref, flags: list[str]) -> None:
+    """Flags may be on or off, whichever method is called and whatever was called before."""
+    for name in flags:
+        m.write_cell(made, name, EITHER)
+
+
+def _set_later(m: Machine, info: ClassInfo) -> set[str]:
+    """The attributes that other methods of a class than `__init__` give a value."""
+    methods = [
+        method
+        for owner in info.order
+        for method in m.classes[owner].node.body
+        if isinstance(method, ast.FunctionDef) and method.name != "__init__" and method.args.args
+    ]
+    return {
+        node.attr
+        for method in methods
+        for node in walk(method)
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.ctx, ast.Store)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == method.args.args[0].arg
+    }
 
 
 def _annotated_attributes(m: Machine, info: ClassInfo, made: Ref) -> None:

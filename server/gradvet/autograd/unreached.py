@@ -6,7 +6,7 @@ from functools import partial
 from typing import NamedTuple
 
 from gradvet.autograd.backward_pass import backward
-from gradvet.autograd.given import call_with_unknown, instance_of
+from gradvet.autograd.given import call_with_unknown, flags_of, instance_of, open_flags
 from gradvet.autograd.held import held_tensors
 from gradvet.autograd.knowledge.frameworks import Convention, convention_of
 from gradvet.autograd.library import custom_functions
@@ -213,12 +213,13 @@ def _class(m: Machine, node: ast.ClassDef, later: frozenset[str]) -> None:
         m.without_grad.add(node)
     if node in m.without_grad:
         m.store.set(MODE, GRAD | NO_GRAD)  # so will perhaps be what is left
-    ran = [child for child in left if not _was_run(m, child) and _method(m, info, child, instance, 1)]
+    flags = flags_of(m, info, instance)
+    ran = [child for child in left if not _was_run(m, child) and _method(m, info, child, instance, flags, 1)]
     made = _noticed(m)
     # Where no graph was made or kept and no step, none can pile up.
     again = made != seen and (made.steps != seen.steps or _lasts(m, before))
     for child in ran if again else ():
-        _method(m, info, child, instance, 2)
+        _method(m, info, child, instance, flags, 2)
     m.store.set(MODE, mode)
 
 
@@ -305,13 +306,15 @@ def _method(
     m: Machine,
     info: ClassInfo,
     child: ast.FunctionDef | ast.AsyncFunctionDef,
-    instance: Value,
+    instance: Ref,
+    flags: list[str],
     number: int,
 ) -> bool:
     """Run a method by itself, as one iteration of whatever calls it again and again; False when it is no function."""
     function = m.defined.get(child)
     if type(function) is not Function:
         return False
+    open_flags(m, instance, flags)
     loop = Loop(None, m.store.mark())
     loop.number = number
     m.loops.append(loop)

@@ -24,12 +24,16 @@ def check(event: ReferenceWithGrad) -> Iterator[Finding]:
         yield Finding(node, message, (*notes, *called_from(event.calls)), tuple(_freeze(node)))
         return
     words = "it is a model in eval mode, and no optimizer owns its parameters"
-    if cut is not None and not _puts_into_eval(event.related):
-        words = "it is, or belongs to, a model"
+    if cut is not None:
+        of_eval = _puts_into_eval(event.related)
+        words = "it is a model in eval mode" if of_eval else "it is, or belongs to, a model"
     notes = [Note("why", words, event.related)]
     if cut is not None:
         notes.append(Note("cut", "its graph ends here", cut))
-        message = f"{code(node)} builds a graph that is thrown away: what it gives is detached before anything uses it"
+        what = "what it gives is detached before anything uses it"
+        if not _is_a_cut(cut):
+            what = "nothing that is made of what it gives has a gradient"
+        message = f"{code(node)} builds a graph that is thrown away: {what}"
     else:
         notes.append(Note("backward", "goes back into it for nothing", backward))
         message = f"{code(node)} keeps its graph, and nothing behind it is trained: a backward goes through it for nothing"
@@ -44,6 +48,10 @@ def check(event: ReferenceWithGrad) -> Iterator[Finding]:
 
 def _puts_into_eval(node: ast.AST) -> bool:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "eval"
+
+
+def _is_a_cut(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("detach", "detach_"))
 
 
 def _freeze(node: ast.AST) -> Iterator[Fix]:

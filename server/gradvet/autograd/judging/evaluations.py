@@ -69,12 +69,25 @@ class Evaluations:
             path = path_of(func)
             if path is None or node in self.found:
                 return
+            self._handed_with_loop(node, value)
             held = held_tensors(self.machine, value)
             assumed = [state for _, state in held if state.requires_grad == YES and state.assumes]
             if assumed or is_open(self.machine, value):
                 nodes = NOTHING.union(*(state.nodes for state in assumed))
                 if not self._run(node, path, nodes) and isinstance(func, ast.Attribute):
                     self._run(node, path.rpartition(".")[0], nodes, func.attr)
+
+    def asserted(self, node: ast.Assert) -> None:
+        """`assert not model.training`: whoever comes here has put it into eval mode."""
+        match node.test:
+            case ast.UnaryOp(op=ast.Not(), operand=ast.Attribute(value=holder, attr="training")):
+                if (path := path_of(holder)) is not None:
+                    self._put_into_eval(path, node)
+
+    def _put_into_eval(self, path: str, site: ast.AST) -> None:
+        scope = self.machine.frames[-1].scope
+        self.machine.store.set((scope, KEY + path), EVALUATES)
+        self.sites[scope, path] = site
 
     def _switched(self, node: ast.Call, func: ast.Attribute) -> None:
         path = path_of(func.value)
@@ -89,6 +102,29 @@ class Evaluations:
             self.sites[scope, path] = node
         elif once is not None:
             self.found.setdefault(once.site, once)
+
+    def _handed_with_loop(self, node: ast.Call, value: Value) -> None:
+        """Something in eval mode is handed over, with a function that runs what it is given over batches and no more."""
+        frame = self.machine.frames[-1]
+        names = {arg.id for arg in node.args if isinstance(arg, ast.Name)}
+        function = frame.node
+        if len(names) < 2 or not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):  # noqa: PLR2004
+            return
+        given = next((name for name in names if (frame.scope, name) in self.sites), None)
+        if given is None or not is_open(self.machine, value) or in_forward(self.machine):
+            return
+        modes = self.machine.cells.get((frame.scope, KEY + given))
+        runs = any(
+            isinstance(one, ast.FunctionDef) and one.name in names and _only_runs(one)
+            for one in walk(function)
+        )
+        if (
+            modes == EVALUATES
+            and runs
+            and not any(_asks(f) or is_decorated(f.node) for f in self.machine.frames)
+        ):
+            where = self.machine.where()
+            self.found[node] = Evaluated(node, where, self.sites[frame.scope, given], function, NOTHING)
 
     def _run(self, node: ast.Call, path: str, nodes: frozenset[int], method: str = "") -> bool:
         """Look at a call of what has this name, or of a method of it; False where it was not put into eval mode."""
@@ -106,9 +142,10 @@ class Evaluations:
             asks = any(_asks(frame) or is_decorated(frame.node) for frame in frames)
             if len(inner) == 1 and not method and not asks and not in_forward(self.machine):
                 here = self.machine.where()[:index]
-                self.single[inner[0].scope, path] = Evaluated(
-                    node, here, evidence, function, nodes, once=True
-                )
+                once = Evaluated(node, here, evidence, function, nodes, once=True)
+                if node in self.machine.lone:
+                    self.found.setdefault(node, once)  # what it gives is thrown away
+                self.single[inner[0].scope, path] = once
             return True
         if in_forward(self.machine):
             return True  # it may be trained by: eval mode is how a loss runs the network that it is made with
@@ -134,6 +171,20 @@ class Evaluations:
         if outer is None and path.startswith("self.") and frame.receiver is not None:
             outer = path if self.machine.frames[index - 1].receiver == frame.receiver else None
         return None if outer is None else self._under(index - 1, outer)
+
+
+def _only_runs(function: ast.FunctionDef) -> bool:
+    """Whether a function runs its argument in a loop and takes nothing of what that gives."""
+    first = function.args.args[0].arg if function.args.args else ""
+    loops = [node for node in walk(function) if isinstance(node, (ast.For, ast.While))]
+    return any(
+        isinstance(one, ast.Expr)
+        and isinstance(one.value, ast.Call)
+        and isinstance(one.value.func, ast.Name)
+        and one.value.func.id == first
+        for loop in loops
+        for one in loop.body
+    )
 
 
 def gives_graphs(m: Machine, method: str) -> bool:

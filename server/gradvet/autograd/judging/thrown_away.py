@@ -1,29 +1,36 @@
-"""Networks of which nothing is known, run with grad mode on, where all that they give is detached at once.
+"""Networks of which nothing is known, run with grad mode on, where all that they give is detached or made a number of.
 
 What such a call gives is not known, so its graph cannot be followed. The evidence is the code itself: the thing is treated
-as a module where it is used, and whoever detaches its result takes it that there is a graph.
+as a module where it is used, and whoever detaches its result takes it that there is a graph. Where only numbers are
+made of it, that grad mode is on is shown by a backward of the same function.
 """
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from gradvet.autograd.events import Backward, UnusedGraph
 from gradvet.autograd.events_flow import ReferenceWithGrad
 from gradvet.autograd.held import held_tensors
 from gradvet.autograd.judging.above import ANY_FUNCTION, function_of
-from gradvet.autograd.judging.ends import ends_in_cuts
+from gradvet.autograd.judging.ends import Given, ends_in_cuts, ends_in_numbers
 from gradvet.autograd.judging.evaluations import Calls, in_unknown_context, is_decorated, is_open, path_of
 from gradvet.autograd.knowledge.frameworks import convention_of
+from gradvet.autograd.library.layers import is_module
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import GRAD, YES
-from gradvet.autograd.memory.values import Value
+from gradvet.autograd.memory.values import Instance, Value
 from gradvet.syntax.parents import Parents
+from gradvet.syntax.parse import Module
+from gradvet.syntax.qualified import imported_names
 from gradvet.syntax.tree import walk
 
 _OF_MODULES = frozenset(
     {"eval", "train", "parameters", "named_parameters", "load_state_dict", "requires_grad_"}
 )
+_OFF = frozenset({"no_grad", "inference_mode"})
 _CUTS = frozenset({"detach", "detach_"})
+_ENDS = _CUTS | {"item", "tolist", "numpy", "argmax"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +39,8 @@ class Run:
 
     site: ast.Call
     calls: Calls
-    evidence: ast.AST | None
+    module: bool
+    """Whether what is called is known to be a module."""
 
 
 @dataclass(slots=True)
@@ -43,7 +51,7 @@ class ThrownAway:
     runs: dict[ast.Call, Run] = field(default_factory=dict)
     shown: dict[ast.AST, dict[str, ast.AST]] = field(default_factory=dict)
 
-    def called(self, node: ast.Call, value: Value) -> None:
+    def called(self, node: ast.Call, function: Value, value: Value) -> None:
         """Something was called and gave this value."""
         m = self.machine
         if (
@@ -53,32 +61,49 @@ class ThrownAway:
             or not isinstance(node.func, ast.Attribute | ast.Name)
         ):
             return
-        if "detach" not in m.frames[-1].info.attributes and "detach_" not in m.frames[-1].info.attributes:
+        if m.frames[-1].info.attributes.isdisjoint(_ENDS):
             return
         own = isinstance(node.func, ast.Attribute) and path_of(node.func) == "self"
+        module = is_module(m, function)
         held = held_tensors(m, value)
-        if is_open(m, value) or any(
-            state.requires_grad & YES and (own or state.assumes) for _, state in held
-        ):
-            self.runs[node] = Run(node, m.where(), None)
+        open_ = is_open(m, value) or (module and not held and _is_an_object(m, value))
+        if open_ or any(state.requires_grad & YES and (own or state.assumes) for _, state in held):
+            self.runs[node] = Run(node, m.where(), module)
 
-    def conclude(self, parents: Parents) -> None:
-        """Emit the calls whose results are detached before anything uses them."""
+    def conclude(self, module: Module) -> None:
+        """Emit the calls whose results are detached, or made numbers of, before anything uses them."""
+        parents = module.parents
+        imported = imported_names(module.tree)
+        backwards = [event for event in self.machine.events if isinstance(event, Backward)]
+        places = {place for event in backwards for place in (event.node, *event.calls)}
+        training = {function_of(place, parents) for place in places}
+        told = {event.node for event in self.machine.events if isinstance(event, UnusedGraph)}
         for run in self.runs.values():
+            if run.site in told:
+                continue
             function = function_of(run.site, parents, ANY_FUNCTION)
             if function is None or is_decorated(function) or in_unknown_context(run.site, function, parents):
                 continue
-            cut = _cut_of(run.site, parents) or ends_in_cuts(run.site, function, parents)
+            given = Given(run.site, function, parents, imported)
+            cut, whole = _cut_of(run.site, parents) or ends_in_cuts(given), False
+            if cut is None and (function in training or _says_that_nothing_trains(function)):
+                # A method of a network might train it.
+                cut, whole = ends_in_numbers(given, arrays=function not in training), True
             if cut is None:
                 continue
-            evidence = self._network(run.site, function, parents)
+            evidence = (
+                run.site.func if run.module else self._network(run.site, function, parents, whole=whole)
+            )
             if evidence is not None:
                 self.machine.emit(
                     ReferenceWithGrad(run.site, run.calls, evidence, None, cut, nothing_passes=True)
                 )
 
-    def _network(self, site: ast.Call, function: ast.AST, parents: Parents) -> ast.AST | None:
-        """What shows that a call is that of a network: what else is done with it there, or the class whose method it is."""
+    def _network(self, site: ast.Call, function: ast.AST, parents: Parents, *, whole: bool) -> ast.AST | None:
+        """What shows that a call is that of a network, as a `whole` or of a method or part of it.
+
+        That is what else is done with it there, or the class whose method it is.
+        """
         path = path_of(site.func)
         owner = parents.get(function)
         home = owner if isinstance(owner, ast.ClassDef) else function
@@ -87,6 +112,8 @@ class ThrownAway:
         if home not in self.shown:
             self.shown[home] = _modules_in(home)
         shown = self.shown[home]
+        if whole:
+            return shown.get(path)
         for end in range(path.count(".") + 1, 0, -1):
             part = ".".join(path.split(".")[:end])
             if part in shown:
@@ -111,6 +138,20 @@ class ThrownAway:
         return method if info.is_module else None
 
 
+def _says_that_nothing_trains(function: ast.AST) -> bool:
+    """Whether a function asserts that what it belongs to is not in training."""
+    for node in walk(function):
+        match node:
+            case ast.Assert(test=ast.UnaryOp(op=ast.Not(), operand=ast.Attribute(attr="training"))):
+                return True
+    return False
+
+
+def _is_an_object(m: Machine, value: Value) -> bool:
+    """Whether something is an object that may hold anything, such as the output of a model with names for its parts."""
+    return type(m.cells.get(getattr(value, "address", -1))) is Instance
+
+
 def _modules_in(home: ast.AST) -> dict[str, ast.AST]:
     """The names and attributes of which a class or function takes the parameters, or which it puts into a mode."""
     found: dict[str, ast.AST] = {}
@@ -121,7 +162,26 @@ def _modules_in(home: ast.AST) -> dict[str, ast.AST]:
                 if path is not None and path != "self":
                     first = found.get(path, node)
                     found[path] = min(first, node, key=lambda one: getattr(one, "lineno", 0))
+            case ast.With(items=[ast.withitem(context_expr=ast.Call(func=entered))]) if _turns_off(entered):
+                for name, call in _asked_for_values(node):
+                    found.setdefault(name, call)
     return found
+
+
+def _turns_off(entered: ast.expr) -> bool:
+    return ast.unparse(entered).rpartition(".")[2] in _OFF
+
+
+def _asked_for_values(block: ast.With) -> Iterator[tuple[str, ast.Call]]:
+    """The things of which methods are called for a new value where autograd does not record, by their names."""
+    for node in walk(block):
+        match node:
+            case ast.Assign(
+                targets=[target], value=ast.Call(func=ast.Attribute(value=holder), args=[*_, _]) as call
+            ):
+                path, given = path_of(holder), map(ast.unparse, call.args)
+                if path is not None and path.startswith("self.") and ast.unparse(target) not in given:
+                    yield path, call
 
 
 def _cut_of(site: ast.Call, parents: Parents) -> ast.AST | None:

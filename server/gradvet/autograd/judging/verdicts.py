@@ -17,6 +17,7 @@ from gradvet.autograd.judging.evaluations import (
     gives_graphs,
     in_unknown_context,
     is_decorated,
+    path_of,
     some_forward_asks,
 )
 from gradvet.autograd.judging.forwards import unrecorded_forwards
@@ -35,6 +36,7 @@ from gradvet.autograd.memory.domain import GRAD, NO, YES, Node, Origin, Tensor
 from gradvet.autograd.memory.values import FALSE
 from gradvet.syntax.parents import Parents
 from gradvet.syntax.parse import Module
+from gradvet.syntax.tree import walk
 
 
 def conclude(m: Machine, judge: Judge, module: Module) -> None:
@@ -46,7 +48,7 @@ def conclude(m: Machine, judge: Judge, module: Module) -> None:
     reference_models(m, judge)
     _conclude(m, judge, module)
     if judge.thrown_away.runs:
-        judge.thrown_away.conclude(module.parents)
+        judge.thrown_away.conclude(module)
     unrecorded_forwards(m, module.parents)
     unused_terms(m, module)
     bypassed(m, judge)
@@ -368,9 +370,12 @@ def _evaluated_in_open_code(m: Machine, judge: Judge, parents: Parents, told: se
         function = found.function
         if function in told or in_unknown_context(found.site, function, parents):
             continue
-        if found.once and not _is_only_stored(found.site, parents):
+        if found.once and not (
+            _is_only_stored(found.site, parents) or _is_for_nothing(found.site, function, parents)
+        ):
             continue
-        if found.nodes and (not m.cut_short or any(at & ~1 in used for at in found.nodes)):
+        told_by_graph = not m.cut_short and not isinstance(parents.get(found.site), ast.Expr)
+        if found.nodes and (told_by_graph or any(at & ~1 in used for at in found.nodes)):
             continue  # a whole run tells of such a module by its graph
         if found.method and not gives_graphs(m, found.method):
             continue
@@ -380,6 +385,18 @@ def _evaluated_in_open_code(m: Machine, judge: Judge, parents: Parents, told: se
         given = Tensor(YES, origin=Origin(found.site, f"what `{words}` gives"), assumes=assumed)
         whole = isinstance(function, ast.FunctionDef) and not _trains_inside(function)
         m.emit(UnusedGraph(found.site, found.calls, given, found.evidence, function, whole))
+
+
+def _is_for_nothing(site: ast.Call, function: ast.AST, parents: Parents) -> bool:
+    """Whether nobody takes what a call gives, and no hook that the file places looks at what goes through the module."""
+    if not isinstance(parents.get(site), ast.Expr):
+        return False
+    own = parents.get(function) if path_of(site.func) == "self" else None
+    looked_at = walk(own) if isinstance(own, ast.ClassDef) else (node for node, _ in parents.items())
+    return not any(
+        isinstance(node, ast.Attribute) and node.attr.startswith("register_") and node.attr.endswith("hook")
+        for node in looked_at
+    )
 
 
 def _is_only_stored(site: ast.Call, parents: Parents) -> bool:

@@ -135,7 +135,7 @@ def _call(m: Machine, node: ast.Call) -> Value:
         if type(function) is Bound and isinstance(node.func, ast.Attribute) and node.func.attr == "forward":
             m.judge.forward_called(function.receiver, node, value)
         m.judge.evaluations.called(node, value)
-        m.judge.thrown_away.called(node, value)
+        m.judge.thrown_away.called(node, function, value)
     return value
 
 

@@ -224,6 +224,8 @@ def _after_finally(m: Machine, node: ast.Try, delta: Delta, base: int) -> Delta 
 def _assert(m: Machine, node: ast.Assert) -> bool:
     test = m.eval(node.test)
     batches.decides(m, node.test, test)
+    if m.judge is not None:
+        m.judge.evaluations.asserted(node)
     return truth(m, test) != NO and narrow(m, node.test, True)
 
 
