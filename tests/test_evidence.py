@@ -631,6 +631,8 @@ def improve(policy, loader):
         distance = kl_divergence(before, after).mean()
         far.append(distance.item())
         hits = (policy(x).probs.argmax(1) == y).sum()  # frozen-model-with-grad
+        error = nn.MSELoss()(x, y)
+        far.append(error.item())
     return far, hits
 
 def measure(policy, x, y):

@@ -19,6 +19,12 @@ def check(event: UnusedGraph) -> Iterator[Finding]:
     evidence = Note(
         "why", f"{code(event.evidence)} switches to evaluation, which does not stop autograd", event.evidence
     )
+    if isinstance(event.evidence, ast.Assert):
+        evidence = Note(
+            "why",
+            f"{code(event.evidence)} says that it evaluates, which does not stop autograd",
+            event.evidence,
+        )
     verb = "evaluates"
     if isinstance(event.evidence, ast.Call) and ast.unparse(event.evidence.func).endswith(
         ("detach", "detach_")

@@ -16,10 +16,10 @@ from gradvet.autograd.judging.above import ANY_FUNCTION, function_of
 from gradvet.autograd.judging.ends import Given, ends_in_cuts, ends_in_numbers
 from gradvet.autograd.judging.evaluations import Calls, in_unknown_context, is_decorated, is_open, path_of
 from gradvet.autograd.knowledge.frameworks import convention_of
-from gradvet.autograd.library.layers import is_module
+from gradvet.autograd.library.layers import is_module, members
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import GRAD, YES
-from gradvet.autograd.memory.values import Instance, Value
+from gradvet.autograd.memory.values import Instance, Layer, Value
 from gradvet.syntax.parents import Parents
 from gradvet.syntax.parse import Module
 from gradvet.syntax.qualified import imported_names
@@ -64,7 +64,7 @@ class ThrownAway:
         if m.frames[-1].info.attributes.isdisjoint(_ENDS):
             return
         own = isinstance(node.func, ast.Attribute) and path_of(node.func) == "self"
-        module = is_module(m, function)
+        module = _is_network(m, function)
         held = held_tensors(m, value)
         open_ = is_open(m, value) or (module and not held and _is_an_object(m, value))
         if open_ or any(state.requires_grad & YES and (own or state.assumes) for _, state in held):
@@ -145,6 +145,14 @@ def _says_that_nothing_trains(function: ast.AST) -> bool:
             case ast.Assert(test=ast.UnaryOp(op=ast.Not(), operand=ast.Attribute(attr="training"))):
                 return True
     return False
+
+
+def _is_network(m: Machine, function: Value) -> bool:
+    """Whether something is a module with parameters, as a loss is not."""
+    if type(m.cells.get(getattr(function, "address", -1))) is not Layer:
+        return is_module(m, function)
+    inside = members(m, function)
+    return bool(inside.parameters) or not inside.complete
 
 
 def _is_an_object(m: Machine, value: Value) -> bool:
