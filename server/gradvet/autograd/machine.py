@@ -49,7 +49,7 @@ MOST_RUNS_OF_ONE_FUNCTION = 240
 MOST_PASSES = 5
 EXACT_PASSES = 2  # of a loop: its first iteration and its second
 MOST_UNROLLED_TOGETHER = 100
-_COUNTED = re.compile(r"\bself\s*\.\s*(\w+)[\s\\]*(?:[-+*/%@&|^]|//|\*\*|<<|>>)=")
+_COUNTED = re.compile(r"self\s*\.\s*(\w+)[\s\\]*(?:[-+*/%@&|^]|//|\*\*|<<|>>)=")
 MOST_COMING_AGAIN = 24  # nodes that are looked at for whether a backward comes by one of the same name
 
 

@@ -9,10 +9,23 @@ from gradvet.syntax.parse import Module, lines
 LEAST_LINES = 100
 """Of one part: smaller ones are not worth a run of their own."""
 MOST_PARTS = 12
-_NAME = re.compile(r"[^\W\d]\w*")
-_ANY_NAME = re.compile(r"(?:globals|locals|vars|exec|eval|__import__)[ \t]*\(|sys\.modules")
+_ANY_NAME = {
+    word: re.compile(rf"{word}[ \t]*\(") for word in ("globals", "locals", "vars", "exec", "eval", "__import__")
+} | {"sys.modules": re.compile(r"sys\.modules")}
 _LONGER = re.compile(r"[\w.]")
 """What reaches names without saying them, unless a longer name ends in it: `model.eval()`."""
+
+
+class _Between(dict[int, str]):
+    """Each character that is in no name, as a space; found out when it first comes."""
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        self[code] = character if character == "_" or character.isalnum() else " "
+        return self[code]
+
+
+_BETWEEN_WORDS = _Between()
 _LONG = (ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith)
 _DEFINITION = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
@@ -44,7 +57,12 @@ def parts(module: Module) -> tuple[Statements, ...]:
 
 def _reaches_any_name(text: str) -> bool:
     """Whether a text may use a name that it does not say."""
-    return any(_LONGER.match(text[: one.start()][-1:]) is None for one in _ANY_NAME.finditer(text))
+    return any(
+        _LONGER.match(text, one.start() - 1) is None or one.start() == 0
+        for word, found in _ANY_NAME.items()
+        if word in text  # which is quick, and mostly all
+        for one in found.finditer(text)
+    )
 
 
 def _is_for_all(statement: ast.stmt) -> bool:
@@ -109,7 +127,7 @@ def said(module: Module, statement: ast.stmt) -> frozenset[str]:
     span = module.source.span(statement)
     decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
     start = min([span.start, *(module.source.span(one).start for one in decorators)])
-    return frozenset(_NAME.findall(module.healed, start, span.end))
+    return frozenset(module.healed[start : span.end].translate(_BETWEEN_WORDS).split())
 
 
 def _defined(statement: ast.stmt) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Collection, Iterator
+from typing import Generic, TypeVar
 
 _WITHOUT_NODES = frozenset({
     "ctx", "op", "ops", "type_ignores", "type_comment", "kind", "conversion", "tag", "id", "attr", "arg", "asname", "level",
@@ -67,3 +68,24 @@ def walk(node: ast.AST) -> Iterator[ast.AST]:
         one = stack.pop()
         yield one
         stack += inner(one)
+
+
+T = TypeVar("T")
+
+
+class Kept(Generic[T]):
+    """What was once found in nodes, kept with them: it is gone when the tree is."""
+
+    def __init__(self, name: str) -> None:
+        """The name is for this use alone."""
+        self._name = f"gradvet: {name}"
+
+    def at(self, node: ast.AST) -> T | None:
+        """What is kept with a node."""
+        found: T | None = node.__dict__.get(self._name)
+        return found
+
+    def keep(self, node: ast.AST, found: T) -> T:
+        """Keep it, and give it back."""
+        node.__dict__[self._name] = found
+        return found

@@ -275,8 +275,7 @@ class Judge:
         if not m.loops or not _may_hold(m, value):
             return
         forward = getattr(m.frames[-1].node, "name", "") == "forward" and m.frames[-1].receiver == holder
-        number = how not in GROWING and self.numbers.holds(holder, how, site)
-        if how not in GROWING and not (forward or number):
+        if how not in GROWING and not (forward or self.numbers.holds(holder, how, site)):
             return
         frames = tuple(frame.context for frame in m.frames)
         if how == "+":

@@ -4,9 +4,8 @@ import ast
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
-from weakref import WeakKeyDictionary
 
-from gradvet.syntax.tree import inner
+from gradvet.syntax.tree import Kept, inner
 
 Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef | ast.Module
 _INNER = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda})
@@ -33,7 +32,7 @@ class ScopeInfo:
     keeps_locals: bool = False
 
 
-_FOUND: WeakKeyDictionary[Scope, ScopeInfo] = WeakKeyDictionary()
+_FOUND = Kept[ScopeInfo]("scope info")
 """Trees of modules that are only imported live longer than a run, and so does what was found in them."""
 
 
@@ -41,37 +40,33 @@ def scope_info(node: Scope) -> ScopeInfo:
     """The names of a scope. Those of a module are for one run alone: it adds what a star imports."""
     if isinstance(node, ast.Module):
         return _names_of(node)
-    info = _FOUND.get(node)
-    if info is None:
-        info = _FOUND[node] = _names_of(node)
-    return info
+    info = _FOUND.at(node)
+    return _FOUND.keep(node, _names_of(node)) if info is None else info
 
 
-_COMPREHENDED: WeakKeyDictionary[ast.AST, tuple[frozenset[str], bool]] = WeakKeyDictionary()
+_COMPREHENDED = Kept[tuple[frozenset[str], bool]]("comprehended")
 
 
 def comprehended(node: ast.AST, generators: list[ast.comprehension]) -> tuple[frozenset[str], bool]:
     """The names that a comprehension binds, and whether a function made in it may outlive it."""
-    known = _COMPREHENDED.get(node)
+    known = _COMPREHENDED.at(node)
     if known is None:
         targets = [part for generator in generators for part in ast.walk(generator.target)]
         names = frozenset(part.id for part in targets if isinstance(part, ast.Name))
         keeps_locals = any(isinstance(part, ast.Lambda) for part in ast.walk(node))
-        known = _COMPREHENDED[node] = names, keeps_locals
+        known = _COMPREHENDED.keep(node, (names, keeps_locals))
     return known
 
 
-_IN_ORDER: WeakKeyDictionary[ast.AST, bool] = WeakKeyDictionary()
+_IN_ORDER = Kept[bool]("yields in order")
 _LEAVING = (ast.Break, ast.Continue, ast.Return, ast.Raise)
 _YIELDS = (ast.Yield, ast.YieldFrom)
 
 
 def yields_in_order(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     """Whether a generator comes by each of its `yield`s, however often the loops around are run."""
-    known = _IN_ORDER.get(node)
-    if known is None:
-        known = _IN_ORDER[node] = _in_order(node.body)
-    return known
+    known = _IN_ORDER.at(node)
+    return _IN_ORDER.keep(node, _in_order(node.body)) if known is None else known
 
 
 def _in_order(body: list[ast.stmt]) -> bool:
