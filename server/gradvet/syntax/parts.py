@@ -10,7 +10,8 @@ LEAST_LINES = 100
 """Of one part: smaller ones are not worth a run of their own."""
 MOST_PARTS = 12
 _ANY_NAME = {
-    word: re.compile(rf"{word}[ \t]*\(") for word in ("globals", "locals", "vars", "exec", "eval", "__import__")
+    word: re.compile(rf"{word}[ \t]*\(")
+    for word in ("globals", "locals", "vars", "exec", "eval", "__import__")
 } | {"sys.modules": re.compile(r"sys\.modules")}
 _LONGER = re.compile(r"[\w.]")
 """What reaches names without saying them, unless a longer name ends in it: `model.eval()`."""
