@@ -8,7 +8,7 @@ from gradvet.syntax.parse import Module, lines
 
 LEAST_LINES = 100
 """Of one part: smaller ones are not worth a run of their own."""
-MOST_PARTS = 12
+MOST_PARTS = 48
 _ANY_NAME = {
     word: re.compile(rf"{word}[ \t]*\(")
     for word in ("globals", "locals", "vars", "exec", "eval", "__import__")
