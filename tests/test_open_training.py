@@ -24,6 +24,18 @@ class Wrapper:
 """
 
 TOLD = {
+    "a loop that comes to no rest, in which backward and step stand together and nothing clears": (
+        """
+def train(model, optimizer, loader, criterion, meter):
+    a = b = c = d = e = g = h = None
+    for x, y in loader:
+        loss = criterion(model(x), y)
+        loss.backward()  # zero-grad-missing
+        optimizer.step()
+        a, b, c, d, e, g, h = loss.detach(), a, b, c, d, e, g
+        meter.update(a, h)
+"""
+    ),
     "a step between the clear and the backward, of an optimizer that is handed over": (
         """
 class Agent:

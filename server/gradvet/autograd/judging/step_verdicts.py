@@ -130,11 +130,12 @@ class StepVerdicts:
 
         What was picked for an optimizer by a test that is not followed is held to be all that it was picked from.
         Of two that are made in two branches there is only ever one. What a loop fills that was left before it came
-        to rest is not known.
+        to rest is not known, unless the step stands in it as well.
         """
         numbers = {number for g in step.gradients for number in g.backwards}
         around = {loop.node for number in numbers for loop in self.protocol.sites[number].loops}
-        if not around.isdisjoint(self.machine.unsettled):
+        own = {loop.node for loop in self.protocol.sites[step.number].loops}
+        if not (around - own).isdisjoint(self.machine.unsettled):
             return True
         mine = self.protocol.optimizers.get(step.optimizer, NOTHING)
         return any(
