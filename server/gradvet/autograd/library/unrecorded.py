@@ -30,7 +30,7 @@ def used(m: Machine, site: ast.AST, op: Op | None, operands: tuple[Operand, ...]
     asking = [operand.state.inference == YES for operand in operands if operand.state.requires_grad & YES]
     if all(asking) and any(operand.parameter == "parameters" for operand in operands):
         return  # a layer may begin with an op on its parameters alone, which leaves their graph behind (measured)
-    if op is not None and any(inference):
+    if op is not None and any(inference) and not (m.autocasts and op.name.rpartition(".")[2] in _CAST_FIRST):
         kept = _inference_kept(op, operands)
         if kept is not None:
             assumed = any(operand.state.assumes for operand in operands)
@@ -45,6 +45,17 @@ def used(m: Machine, site: ast.AST, op: Op | None, operands: tuple[Operand, ...]
         if _is_unrecorded(m, state):
             m.bare_views.setdefault(site, False)
             m.emit(UnrecordedView(site, m.where(), _made(state), _subject(site, m, state)))
+
+
+_CAST_FIRST = frozenset({
+    "Linear", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d", "RNN", "GRU", "LSTM",
+    "RNNCell", "GRUCell", "LSTMCell", "MultiheadAttention", "Transformer", "TransformerEncoder", "TransformerDecoder",
+    "TransformerEncoderLayer", "TransformerDecoderLayer", "PReLU", "linear", "conv1d", "conv2d", "conv3d",
+    "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "prelu", "matmul", "__matmul__", "__rmatmul__", "mm", "mv",
+    "bmm", "addmm", "addmv", "addr", "addbmm", "baddbmm", "einsum", "chain_matmul", "multi_dot", "vecdot",
+    "scaled_dot_product_attention",
+})  # fmt: skip
+"""What autocast may hand copies in the lower type, which are made outside of inference mode and may be kept."""
 
 
 def _inference_kept(op: Op, operands: tuple[Operand, ...]) -> Tensor | None:
