@@ -67,3 +67,9 @@ if __name__ == "__main__":
     several_roots()
     nothing_to_free()
     perhaps()
+again = torch.ones(3, requires_grad=True) * 2
+for _ in torch.ones(3):
+    again.exp_()
+    again.scatter_(0, again.argsort(), 1.0)
+again.sum().backward(inputs=again)  # what made it is not gone through
+again

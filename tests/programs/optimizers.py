@@ -66,3 +66,7 @@ for _ in range(2):
         manual -= 0.1 * manual.grad
     manual.grad = None
 manual
+retained = torch.ones(3, requires_grad=True) * 2
+retained.retain_grad()
+torch.optim.SGD([retained], lr=0.1)
+retained

@@ -66,11 +66,12 @@ def free(
         made = (state.nodes for state in inputs if accumulates and state.view == NO)
         own = NOTHING.union(*made)
         found = leading_to(found, inputs) | {at: found[at] for at in sorted(own) if at in found}
-    sure = surely_reached(m, found, root) if certain else []
+    needed = found if inputs is None else _until(found, root.nodes, ends)
+    sure = [at for at in surely_reached(m, found, root) if at in needed] if certain else []
     if m.judge is not None:
         m.judge.walks.passed(site, root, found, sure, keeps=keep)
         m.judge.consumed(found, sure)
-        for address, node in found.items():
+        for address, node in needed.items():
             spoiled = m.cells.get(spoiled_key(address))
             if spoiled is not None:
                 m.judge.needed_spoiled(spoiled, node)
@@ -83,6 +84,18 @@ def free(
             if freed != node.freed or gone != node.gone:
                 m.store.set(node_key(address), node._replace(freed=freed, gone=gone))
     return found
+
+
+def _until(found: dict[int, Node], roots: Iterable[int], ends: frozenset[int]) -> dict[int, Node]:
+    """Of the nodes that lead to some ends, those by which one comes before an end: behind it one may have its name."""
+    met: dict[int, Node] = {}
+    stack = list(roots)
+    while stack:
+        at = stack.pop()
+        if at in found and at not in met:
+            met[at] = found[at]
+            stack.extend(() if at in ends else found[at].inputs)
+    return met
 
 
 def passed_by(

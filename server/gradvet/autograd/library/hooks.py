@@ -244,6 +244,15 @@ def hang(m: Machine, call: ast.AST, receiver: Value, name: str, hook: Value) -> 
     return handle
 
 
+def retains(m: Machine, ref: Ref) -> bool:
+    """Whether `retain_grad()` may have been called on a tensor."""
+    for handle in m.hooks.of_tensors.get(ref.address & ~1, ()):
+        entry = m.cells.get((ref.address, f"{_HUNG}{handle}"))
+        if type(entry) is Tuple and entry.items[0].value == RETAIN:
+            return True
+    return False
+
+
 def _hang(m: Machine, ref: Ref, handle: int, entry: Tuple, *, surely: bool) -> None:
     hung = m.hooks.of_tensors.setdefault(ref.address & ~1, [])
     if handle not in hung:

@@ -3,6 +3,7 @@
 import ast
 
 from gradvet.autograd.events_leaf import LeafRebound, NonLeafOptimized
+from gradvet.autograd.library import hooks
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import NO, NO_FN, NOTHING, YES, Origin, Tensor
 from gradvet.autograd.memory.values import FALSE, Dict, Each, Ref, Sequence, Tuple, Value, const
@@ -117,7 +118,7 @@ def optimized(m: Machine, call: Call, given: Value) -> None:
         state = m.tensor(value)
         if state is None or state.requires_grad != YES:
             continue
-        if any(m.cells.get((ref.address, "grad")) is not None for ref, _ in m.tensors(value)):
+        if any(hooks.retains(m, r) or (r.address, "grad") in m.cells for r, _ in m.tensors(value)):
             continue  # retain_grad() makes it welcome
         moved = [s for _, s in m.tensors(value) if s.origin is not None and s.origin.text in MOVES]
         if state.is_leaf == NO:
