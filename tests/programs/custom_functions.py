@@ -87,3 +87,16 @@ x = torch.ones(3, requires_grad=True)
 y = Once.apply(x)
 g, = torch.autograd.grad(y.sum(), x, create_graph=True)
 g
+class Limited(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.clamp(-1, 1)
+    @staticmethod
+    def backward(ctx, g):
+        x, = ctx.saved_tensors
+        return g * (x.abs() < 1)
+given = torch.ones(3, requires_grad=True).sort().values
+limited = Limited.apply(given)
+given.detach_()
+limited.sum().backward()

@@ -28,6 +28,12 @@ def runs_again(m: Machine, value: Value, run: Callable[[], None]) -> None:
         m.again.append(Again(nodes, run))
 
 
+def now_held(m: Machine, values: Iterable[Value]) -> tuple[object, ...]:
+    """What autograd holds by now for the tensors in some values, to tell whether it has changed."""
+    states = (state for value in values for _, state in held_tensors(m, value))
+    return tuple((t.requires_grad, t.is_leaf, t.grad_fn, t.view, t.inference) for t in states)
+
+
 def _passed(
     m: Machine, site: ast.AST, visited: Iterable[int], creates: int, root: Tensor | None, *, accumulated: bool
 ) -> None:

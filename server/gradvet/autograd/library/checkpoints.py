@@ -1,7 +1,7 @@
 """Checkpoints: functions that run once more when a backward comes to what they gave."""
 
 from gradvet.autograd.held import held_tensors
-from gradvet.autograd.library.again import runs_again
+from gradvet.autograd.library.again import now_held, runs_again
 from gradvet.autograd.library.externals import handles
 from gradvet.autograd.library.inputs import in_mode
 from gradvet.autograd.machine import MODE, Machine
@@ -101,8 +101,7 @@ def _read(m: Machine, function: Value, call: Call) -> tuple[object, ...]:
     """What autograd holds for what a function is given and reads from outside."""
     inner = [atom.function if type(atom) is Bound else atom for atom in atoms(function)]
     outside = [value for one in inner if type(one) is Function for value in read_from_outside(m, one)]
-    states = (state for value in (*call.all_values(), *outside) for _, state in held_tensors(m, value))
-    return tuple((t.requires_grad, t.is_leaf, t.grad_fn, t.view, t.inference) for t in states)
+    return now_held(m, (*call.all_values(), *outside))
 
 
 def _cut_off(m: Machine, value: Value, call: Call, at: int) -> Value:

@@ -4,7 +4,7 @@ import ast
 
 from gradvet.autograd.graph import add_node
 from gradvet.autograd.held import held_tensors
-from gradvet.autograd.library.again import runs_again
+from gradvet.autograd.library.again import now_held, runs_again
 from gradvet.autograd.library.externals import handles
 from gradvet.autograd.library.inputs import in_mode, made_in, operands_of
 from gradvet.autograd.machine import MODE, Machine
@@ -111,12 +111,16 @@ def apply(m: Machine, function: Class, call: Call) -> Value:
         if cut:
             made = _outputs(m, site, info.name, result, inputs, kept, keeps, marked, cut, higher=higher)
 
-        def in_inference_mode() -> None:
-            if m.mode & INFERRING:
+        saved = [] if kept is None else [kept]
+        before_it = now_held(m, saved)
+
+        def comes_by() -> None:
+            # A saved tensor is given back as it is by then: `detach_()` changes that, and no version counter.
+            if m.mode & INFERRING or now_held(m, saved) != before_it:
                 with m.replayed():
                     _visit_backward(m, function, backward, ctx, made, site, passing=True)
 
-        runs_again(m, made, in_inference_mode)
+        runs_again(m, made, comes_by)
     return made
 
 
