@@ -54,8 +54,9 @@ class Masked:
     flow: Flow
     told: set[ast.AST] = field(default_factory=set)
     bounds: dict[ast.AST, float | None] = field(default_factory=dict)
-
+    """What comparisons compare with, where it is always the same number."""
     of_storage: dict[int, set[ast.AST]] = field(default_factory=dict)
+    """The comparisons of what lies on a storage."""
     outdated: set[ast.AST] = field(default_factory=set)
     """Comparisons of what was changed in place since."""
 
