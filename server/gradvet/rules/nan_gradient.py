@@ -15,7 +15,7 @@ def check(event: NanBehindMask | RootOfZero) -> Iterator[Finding]:
             f"{code(event.node)} has no finite derivative where {code(event.mask)} leaves it out: "
             "its gradient there is 0 * inf, which is NaN"
         )
-        why = Note("masked", "masked here", event.masked)
+        why = Note("masked", f"by {code(event.masked)}", event.masked)
     else:
         message = (
             f"{code(event.node)} is of each thing and itself as well, where it is the root of zero: "
