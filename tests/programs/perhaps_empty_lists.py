@@ -54,8 +54,20 @@ def after_a_loop():
     total
 
 
+def longer_on_one_way():
+    """It is short enough on no way: the loop always adds something."""
+    items, total = [weight, weight * 2], torch.zeros(3)
+    if started:
+        items.append(weight.exp())
+    for one in items:
+        total = total + one
+    total.sum().backward()
+    total, weight.grad
+
+
 if __name__ == "__main__":
     filled_on_one_way()
     another_on_one_way()
     too_short_on_one_way()
     after_a_loop()
+    longer_on_one_way()
