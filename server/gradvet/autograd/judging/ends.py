@@ -37,10 +37,7 @@ class Given:
 
 def ends_in_cuts(given: Given) -> ast.AST | None:
     """A `detach()` in which what a call gives ends, where all of it ends so, in a function that takes no gradient."""
-    if _mentions(given.function, _OF_GRADIENTS):
-        return None
-    found = _ends_of_all(given)
-    return next((end for end in found or () if _is_cut(end)), None)
+    return next(filter(_is_cut, _ends_of_all(given)), None)
 
 
 def ends_in_numbers(given: Given, *, arrays: bool) -> ast.AST | None:
@@ -48,14 +45,11 @@ def ends_in_numbers(given: Given, *, arrays: bool) -> ast.AST | None:
 
     An array is one only where it is known that it can be made, or does not matter that it cannot.
     """
-    if _mentions(given.function, _OF_GRADIENTS):
-        return None
-    found = _ends_of_all(given)
-    return next((end for end in found or () if _is_number(end) or (arrays and _is_array(end))), None)
+    return next((end for end in _ends_of_all(given) if _is_number(end) or (arrays and _is_array(end))), None)
 
 
-def _mentions(function: ast.AST, attributes: frozenset[str]) -> bool:
-    return any(isinstance(node, ast.Attribute) and node.attr in attributes for node in walk(function))
+def _takes_gradients(function: ast.AST) -> bool:
+    return any(isinstance(node, ast.Attribute) and node.attr in _OF_GRADIENTS for node in walk(function))
 
 
 def _is_cut(end: ast.AST) -> bool:
@@ -75,11 +69,13 @@ def _is_array(end: ast.AST) -> bool:
     return isinstance(end, ast.Call) and isinstance(end.func, ast.Attribute) and end.func.attr == _ARRAY
 
 
-def _ends_of_all(given: Given) -> list[ast.AST] | None:
-    """Where all uses of what a call gives end; None where one of them goes on."""
+def _ends_of_all(given: Given) -> list[ast.AST]:
+    """Where all uses of what a call gives end; nothing where one of them goes on, or the function takes gradients."""
+    if _takes_gradients(given.function):
+        return []
     first = _end_of(given.site, given)
     if not isinstance(first, list):
-        return None if first is None else [first]
+        return [] if first is None else [first]
     bindings = [(name, statement_of(given.site, given.parents)) for name in first]
     loads: dict[str, list[ast.Name]] = {}
     for node in walk(given.function):
@@ -95,7 +91,7 @@ def _ends_of_all(given: Given) -> list[ast.AST] | None:
                 own = statement_of(load, given.parents)
                 bindings += [(new, own) for new in found if (new, own) not in bindings]
             elif found is None or len(bindings) > MOST_NAMES:
-                return None
+                return []
             else:
                 ends.append(found)
     return ends

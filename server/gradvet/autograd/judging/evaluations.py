@@ -95,34 +95,31 @@ class Evaluations:
             return
         scope = self.machine.frames[-1].scope
         off = node.args and isinstance(node.args[0], ast.Constant) and node.args[0].value is False
-        sure = func.attr == "eval" or off
-        self.machine.store.set((scope, KEY + path), EVALUATES if sure else TRAINS)
         once = self.single.pop((scope, path), None)
-        if sure:
-            self.sites[scope, path] = node
-        elif once is not None:
+        if func.attr == "eval" or off:
+            self._put_into_eval(path, node)
+            return
+        self.machine.store.set((scope, KEY + path), TRAINS)
+        if once is not None:
             self.found.setdefault(once.site, once)
 
     def _handed_with_loop(self, node: ast.Call, value: Value) -> None:
         """Something in eval mode is handed over, with a function that runs what it is given over batches and no more."""
         frame = self.machine.frames[-1]
-        names = {arg.id for arg in node.args if isinstance(arg, ast.Name)}
+        names = list(dict.fromkeys(arg.id for arg in node.args if isinstance(arg, ast.Name)))
         function = frame.node
         if len(names) < 2 or not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):  # noqa: PLR2004
             return
         given = next((name for name in names if (frame.scope, name) in self.sites), None)
         if given is None or not is_open(self.machine, value) or in_forward(self.machine):
             return
-        modes = self.machine.cells.get((frame.scope, KEY + given))
+        if self.machine.cells.get((frame.scope, KEY + given)) != EVALUATES:
+            return
         runs = any(
             isinstance(one, ast.FunctionDef) and one.name in names and _only_runs(one)
             for one in walk(function)
         )
-        if (
-            modes == EVALUATES
-            and runs
-            and not any(_asks(f) or is_decorated(f.node) for f in self.machine.frames)
-        ):
+        if runs and not any(_asks(f) or is_decorated(f.node) for f in self.machine.frames):
             where = self.machine.where()
             self.found[node] = Evaluated(node, where, self.sites[frame.scope, given], function, NOTHING)
 

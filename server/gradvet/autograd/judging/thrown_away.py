@@ -13,10 +13,11 @@ from gradvet.autograd.events import Backward, UnusedGraph
 from gradvet.autograd.events_flow import ReferenceWithGrad
 from gradvet.autograd.held import held_tensors
 from gradvet.autograd.judging.above import ANY_FUNCTION, function_of
-from gradvet.autograd.judging.ends import Given, ends_in_cuts, ends_in_numbers
+from gradvet.autograd.judging.ends import CUTS, Given, ends_in_cuts, ends_in_numbers
 from gradvet.autograd.judging.evaluations import Calls, in_unknown_context, is_decorated, is_open, path_of
 from gradvet.autograd.knowledge.frameworks import convention_of
 from gradvet.autograd.library.layers import is_module, members
+from gradvet.autograd.library.tensor_methods import names_off
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import GRAD, YES
 from gradvet.autograd.memory.values import Instance, Layer, Value
@@ -28,9 +29,7 @@ from gradvet.syntax.tree import walk
 _OF_MODULES = frozenset(
     {"eval", "train", "parameters", "named_parameters", "load_state_dict", "requires_grad_"}
 )
-_OFF = frozenset({"no_grad", "inference_mode"})
-_CUTS = frozenset({"detach", "detach_"})
-_ENDS = _CUTS | {"item", "tolist", "numpy", "argmax"}
+_ENDS = CUTS | {"item", "tolist", "numpy", "argmax"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,14 +169,10 @@ def _modules_in(home: ast.AST) -> dict[str, ast.AST]:
                 if path is not None and path != "self":
                     first = found.get(path, node)
                     found[path] = min(first, node, key=lambda one: getattr(one, "lineno", 0))
-            case ast.With(items=[ast.withitem(context_expr=ast.Call(func=entered))]) if _turns_off(entered):
+            case ast.With(items=[ast.withitem(context_expr=ast.Call(func=entered))]) if names_off(entered):
                 for name, call in _asked_for_values(node):
                     found.setdefault(name, call)
     return found
-
-
-def _turns_off(entered: ast.expr) -> bool:
-    return ast.unparse(entered).rpartition(".")[2] in _OFF
 
 
 def _asked_for_values(block: ast.With) -> Iterator[tuple[str, ast.Call]]:
@@ -220,7 +215,7 @@ def _chain(node: ast.AST, parents: Parents) -> tuple[ast.AST | None, ast.AST]:
             node = above
         elif isinstance(above, ast.Call) and above.func is node:
             node = above
-            if isinstance(above.func, ast.Attribute) and above.func.attr in _CUTS:
+            if isinstance(above.func, ast.Attribute) and above.func.attr in CUTS:
                 return above, node
         else:
             return None, node
@@ -231,7 +226,7 @@ def _first_cut(value: ast.expr, name: str) -> ast.AST | None:
     cut, node = None, value
     while not isinstance(node, ast.Name):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            if node.func.attr in _CUTS:
+            if node.func.attr in CUTS:
                 cut = node
             node = node.func
         elif isinstance(node, ast.Attribute | ast.Subscript):

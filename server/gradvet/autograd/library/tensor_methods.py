@@ -227,10 +227,12 @@ def turns_off(function: ast.AST) -> bool:
     decorators = [
         made.func if isinstance(made, ast.Call) else made for made in getattr(function, "decorator_list", ())
     ]
-    return any(
-        (getattr(made, "attr", "") or getattr(made, "id", "")) in ("no_grad", "inference_mode")
-        for made in decorators
-    )
+    return any(map(names_off, decorators))
+
+
+def names_off(made: ast.expr) -> bool:
+    """Whether an expression is the name of what turns grad mode off, whatever it is taken from."""
+    return (getattr(made, "attr", "") or getattr(made, "id", "")) in ("no_grad", "inference_mode")
 
 
 def in_forward(m: Machine) -> bool:
