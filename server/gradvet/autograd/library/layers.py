@@ -79,11 +79,15 @@ MODULE_METHODS = {
 
 
 class Members(NamedTuple):
-    """What belongs to a module, itself included: parameters, modules, and whether that is all."""
+    """What belongs to a module, itself included: parameters, modules, and whether that is all.
+
+    `either` tells, of a parameter in the place of which another may be, which ones may be there.
+    """
 
     parameters: tuple[tuple[str, Ref], ...]
     modules: tuple[tuple[str, Ref], ...]
     complete: bool
+    either: dict[Ref, Value] = {}  # noqa: RUF012  never changed
 
 
 # -- making modules
@@ -219,9 +223,9 @@ def attribute(m: Machine, ref: Ref, content: Layer, name: str, node: ast.AST, *,
         return COMPUTED[0](m, ref, entry, node)
     if name in MODULE_METHODS:
         return Method(ref, name, node)
-    for part, address in content.parameters:
-        if part == name:
-            return Ref(address)
+    own = content.own(name)
+    if own is not None:
+        return own
     for part, value in content.children:
         if part == name:
             return value
@@ -338,7 +342,8 @@ def set_parameter(m: Machine, ref: Ref, content: Layer, name: str, new: Value) -
         return False
     kept = tuple(pair for pair in content.parameters if pair[0] != name)
     if type(new) is Ref and m.tensor(new) is not None:
-        kept = tuple((part, new.address if part == name else at) for part, at in content.parameters)
+        pairs = ((part, new.address if part == name else at) for part, at in content.parameters)
+        kept = tuple(dict.fromkeys(pairs))
     m.update(ref, lambda c: c._replace(parameters=kept) if type(c) is Layer else c)
     return True
 
@@ -422,6 +427,7 @@ def members(m: Machine, value: Value) -> Members:
     """All parameters and submodules of a module, in order."""
     parameters: dict[Ref, str] = {}
     modules: dict[Ref, str] = {}
+    either: dict[Ref, Value] = {}
     complete = [True]
 
     def visit(value: Value, path: str) -> None:
@@ -444,6 +450,8 @@ def members(m: Machine, value: Value) -> Members:
             modules[ref] = path
             for name, address in content.parameters:
                 parameters.setdefault(Ref(address), f"{path}.{name}".lstrip("."))
+            if len(dict(content.parameters)) < len(content.parameters):
+                either.update((Ref(at), content.own(name)) for name, at in content.parameters)
             for name, child in content.children:
                 visit(child, f"{path}.{name}".lstrip("."))
             if content.rest is not None:
@@ -472,6 +480,7 @@ def members(m: Machine, value: Value) -> Members:
         tuple((name, ref) for ref, name in parameters.items()),
         tuple((name, ref) for ref, name in modules.items()),
         complete[0],
+        either,
     )
 
 

@@ -57,10 +57,11 @@ def call_layer(m: Machine, ref: Ref, content: Layer, call: Call) -> Value:
         content.children and not content.parameters and content.name == ""
     ):
         return _chain(m, content, call)
+    own = ((part, content.own(part)) for part in dict(content.parameters))
     trains = tuple(
-        Operand("parameters", Ref(at), m.cells[at], part.startswith("bias"))
-        for part, at in content.parameters
-        if at in m.cells and not part.startswith("parametrizations.")
+        Operand("parameters", value, state, part.startswith("bias"))
+        for part, value in own
+        if not part.startswith("parametrizations.") and (state := m.tensor(value)) is not None
     )
     trains = (*trains, *_computed_now(m, ref, call.node))
     known = load().module(content.name) if content.name else None
@@ -223,7 +224,7 @@ def base_forward(m: Machine, ref: Ref, call: Call) -> Value:
         parts = ((name, m.cells.get((ref.address, name))) for name in m.attributes.get(ref.address & ~1, ()))
         chain = tuple((name, part) for name, part in parts if not name.startswith("#") and is_module(m, part))
         return _chain(m, base._replace(children=chain), call)
-    held = ((part, m.cells.get((ref.address, part))) for part, _ in base.parameters)
+    held = ((part, m.cells.get((ref.address, part))) for part in dict(base.parameters))
     now = tuple(
         (part, cell.address) for part, cell in held if type(cell) is Ref and m.tensor(cell) is not None
     )

@@ -155,9 +155,9 @@ def _by_path(m: Machine, receiver: Value, name: str, call: Call) -> Value:
     found = members(m, receiver)
     pairs = found.modules if name == "get_submodule" else found.parameters
     path = call.argument(0, "target")
-    for known, ref in pairs:
-        if type(path) is Const and path.value == known:
-            return ref
+    named = [ref for known, ref in pairs if type(path) is Const and path.value == known]
+    if named:
+        return join_all(named)
     if name == "get_buffer" or not found.complete or not pairs or type(path) is Const:
         return m.unknown(call.node, f"the result of {name}", (receiver,), "member")
     return join_all([ref for _, ref in pairs])
@@ -195,7 +195,8 @@ def _listed(m: Machine, receiver: Value, name: str, call: Call) -> Value:
     if not pairs:
         return m.new(call.node, Sequence("generator", None, Unknown("a member of a module")), name)
     named = name.startswith("named_")
-    items = tuple(Tuple((const(path), ref)) if named else ref for path, ref in pairs)
+    each = dict.fromkeys((path, found.either.get(ref, ref)) for path, ref in pairs)
+    items = tuple(Tuple((const(path), value)) if named else value for path, value in each)
     made = m.new(call.node, Sequence("members", items, nonempty=True), name)
     if m.judge is not None:
         m.judge.protocol.generator(made)

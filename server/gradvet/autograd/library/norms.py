@@ -149,7 +149,7 @@ def _replaced(
         return None
     content = m.cells.get(module.address)
     if type(content) is Layer and word in dict(content.parameters):
-        states = [m.cells[dict(content.parameters)[word]]]
+        states = [m.tensor(content.own(word))]
     elif type(content) is Instance and type(m.cells.get((module.address, word))) is Ref:
         states = [m.cells.get(m.cells[module.address, word].address)]
     else:
@@ -180,10 +180,10 @@ def computed(m: Machine, module: Ref, entry: Value, node: ast.AST) -> Value:
     """The tensor of such a name, as it is made now."""
     word, names, recipe = entry.items
     content = m.cells.get(module.address)
-    own = dict(content.parameters) if type(content) is Layer else {}
     originals: list[Value] = []
     for name in names.items:
-        held = Ref(own[name.value]) if name.value in own else m.cells.get((module.address, name.value))
+        own = content.own(name.value) if type(content) is Layer else None
+        held = own if own is not None else m.cells.get((module.address, name.value))
         if held is not None:
             originals.append(held)
     if type(recipe) is External and recipe.name.startswith(_NODES):

@@ -268,7 +268,13 @@ def made_leaf(m: Machine, site: ast.AST, ref: Ref, state: Tensor) -> frozenset[i
 def ask_of_views(
     m: Machine, base: Ref, state: Tensor, wanted: int, leaves: frozenset[int], *, certain: bool
 ) -> None:
-    """A view that has no grad_fn requires grad when its base does, and is a leaf all the same."""
+    """A view that has no grad_fn requires grad when its base does, and is a leaf all the same.
+
+    Of what is a view of something inside an op its views are views of that, too, and nobody asks it.
+    """
+    if state.view == YES and not state.base:
+        return
+    certain = certain and not (state.view & YES and not state.base)
     for address, other in tracked_together(m, frozenset({base.address})):
         if address == base.address or not other.is_leaf & YES:
             continue

@@ -458,7 +458,7 @@ def _as_tensor(m: Machine, name: str, call: Call) -> Value:
         op = load().method("to")
         return (
             perform(m, call.node, op, (source, *moved.values()), {}, name="to()")
-            if moved and op is not None
+            if (moved or m.transformed) and op is not None  # a transform wraps what it is given back
             else source
         )
     if source is not None and not call.keywords and array_in(m, source) is not None:

@@ -322,8 +322,9 @@ class Instance(NamedTuple):
 class Layer(NamedTuple):
     """A module of torch.nn, or one known only to be a module (`name` is then empty).
 
-    `parameters` are its own parameters by name, `children` its submodules in order; `rest` stands
-    for children that are not known one by one.
+    `parameters` are its own parameters by name, in order; a name of which another one may have been put in its place
+    stands there with each, one after the other. `children` are its submodules in order; `rest` stands for children
+    that are not known one by one.
     """
 
     name: str
@@ -331,6 +332,11 @@ class Layer(NamedTuple):
     children: tuple[tuple[str, Value], ...] = ()
     rest: Value | None = None
     options: tuple[tuple[str, Value], ...] = ()
+
+    def own(self, name: str) -> Value | None:
+        """The parameter of this name, whichever of several it may be; None when there is none."""
+        found = [Ref(address) for part, address in self.parameters if part == name]
+        return join_all(found) if found else None
 
 
 class Optimizer(NamedTuple):
@@ -516,22 +522,20 @@ def _join_dicts(a: Dict, b: Dict) -> Dict:
 
 
 def _join_layers(a: Layer, b: Layer) -> Any:
-    if a.name != b.name or a.parameters != b.parameters:
-        return Layer(
-            "",
-            tuple({**dict(a.parameters), **dict(b.parameters)}.items()),
-            (),
-            _join_optional(a.rest, b.rest),
-        )
+    names = dict.fromkeys(name for name, _ in (*a.parameters, *b.parameters))
+    pairs = dict.fromkeys((*a.parameters, *b.parameters))
+    parameters = tuple(pair for name in names for pair in pairs if pair[0] == name)
+    if a.name != b.name or dict(a.parameters).keys() != dict(b.parameters).keys():
+        return Layer("", parameters, (), _join_optional(a.rest, b.rest))
     others = dict(b.options)
     options = tuple((name, join(value, others[name])) for name, value in a.options if name in others)
     if [name for name, _ in a.children] == [name for name, _ in b.children]:
         children = tuple(
             (name, join(x, y)) for (name, x), (_, y) in zip(a.children, b.children, strict=False)
         )
-        return Layer(a.name, a.parameters, children, _join_optional(a.rest, b.rest), options)
+        return Layer(a.name, parameters, children, _join_optional(a.rest, b.rest), options)
     rest = join_all([value for _, value in (*a.children, *b.children)])
-    return Layer(a.name, a.parameters, (), _join_optional(_join_optional(a.rest, b.rest), rest), options)
+    return Layer(a.name, parameters, (), _join_optional(_join_optional(a.rest, b.rest), rest), options)
 
 
 def _join_arrays(a: Array, b: Array) -> Array:
