@@ -188,20 +188,26 @@ def open_flags(m: Machine, made: Ref, flags: list[str]) -> None:
 
 def _set_later(m: Machine, info: ClassInfo) -> set[str]:
     """The attributes that other methods of a class than `__init__` give a value."""
-    methods = [
-        method
-        for owner in info.order
-        for method in m.classes[owner].node.body
-        if isinstance(method, ast.FunctionDef) and method.name != "__init__" and method.args.args
-    ]
+    found = set[str]()
+    for owner in info.order:
+        for method in m.classes[owner].node.body:
+            if isinstance(method, ast.FunctionDef) and method.name != "__init__":
+                names = m.info(method)
+                found |= names.given
+                if names.keeps_locals and names.parameters:
+                    found |= _given_by_closures(method, names.parameters[0])
+    return found
+
+
+def _given_by_closures(method: ast.FunctionDef, receiver: str) -> set[str]:
+    """The attributes that the functions in a method give its receiver."""
     return {
         node.attr
-        for method in methods
         for node in walk(method)
         if isinstance(node, ast.Attribute)
         and isinstance(node.ctx, ast.Store)
         and isinstance(node.value, ast.Name)
-        and node.value.id == method.args.args[0].arg
+        and node.value.id == receiver
     }
 
 

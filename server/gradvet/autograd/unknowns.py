@@ -162,29 +162,32 @@ def unknown_behind(m: Machine, *values: Value) -> frozenset[int]:
     found: set[int] = set()
     unknown_of = m.judge.cut_notes.unknown_of
     gone_into: set[int] = set()
-    level = list(values)
+    cells = m.cells
+    level = values
     for depth in range(MOST_DEEP + 1):
         inner: list[Value] = []
-        for atom in (atom for one in level for atom in atoms(one)):
-            address = getattr(atom, "address", -1)
-            content = m.cells.get(address)
-            if type(content) is Tensor:
-                if address not in gone_into:
+        for one in level:
+            for atom in (one,) if type(one) is Ref else atoms(one):
+                address = getattr(atom, "address", -1)
+                if address in gone_into:
+                    continue
+                content = cells.get(address)
+                if type(content) is Tensor:
                     gone_into.add(address)
                     found |= unknown_of.get(address & ~1, NOTHING)
-            elif type(content) is Opaque and address not in gone_into:
-                results = content.reason.startswith("the result of")
-                if results:
-                    found.add(address & ~1)
-                    called = getattr(content.inputs[0], "address", -1) if content.inputs else -1
-                    if type(m.cells.get(called)) in (Opaque, Layer):
-                        found.add(called & ~1)
-                if results or depth:
-                    gone_into.add(address)
-                    inner += content.inputs
+                elif type(content) is Opaque:
+                    results = content.reason.startswith("the result of")
+                    if results:
+                        found.add(address & ~1)
+                        called = getattr(content.inputs[0], "address", -1) if content.inputs else -1
+                        if type(cells.get(called)) in (Opaque, Layer):
+                            found.add(called & ~1)
+                    if results or depth:
+                        gone_into.add(address)
+                        inner += content.inputs
         if not inner:
             break
-        level = list(dict.fromkeys(inner))
+        level = tuple(inner)
     return frozenset(found)
 
 

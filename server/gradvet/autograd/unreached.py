@@ -13,7 +13,7 @@ from gradvet.autograd.library import custom_functions
 from gradvet.autograd.library.evidence import was_computed
 from gradvet.autograd.library.tensor_methods import turns_off
 from gradvet.autograd.machine import MODE, Loop, Machine, Moment, OutOfSteps
-from gradvet.autograd.memory.domain import GRAD, NO_GRAD
+from gradvet.autograd.memory.domain import GRAD, NO_GRAD, YES, Tensor
 from gradvet.autograd.memory.values import (
     NONE,
     Class,
@@ -21,6 +21,7 @@ from gradvet.autograd.memory.values import (
     Dict,
     External,
     Function,
+    Layer,
     Number,
     Opaque,
     OwnModule,
@@ -208,6 +209,8 @@ def _class(m: Machine, node: ast.ClassDef, later: frozenset[str]) -> None:
     left = [child for child in left if child.name != "__init__"]
     inner = _mentioned(m, list(left)) - {"forward"}
     left.sort(key=lambda child: child.name in inner)
+    if m.judge is not None:
+        m.judge.protocol.begins_alone()
     seen, before, mode = _noticed(m), m.moment(), m.mode
     if not info.is_module and _is_used_without_grad(m, node):
         m.without_grad.add(node)
@@ -271,12 +274,20 @@ def _lasts(m: Machine, before: Moment) -> bool:
 
 
 def _is_old(m: Machine, atom: Value, newest: int) -> bool:
-    """Whether an object was there before, or is a part of one of which nothing is known; numbers and words always are."""
-    if type(atom) is Ref:
-        content = m.cells.get(atom.address)
-        parts = content.inputs if type(content) is Opaque else (None,)
-        return atom.address <= newest or all(type(at) is Ref and at.address <= newest for at in parts)
-    return atom is None or type(atom) in (Const, Text) or (type(atom) is Number and not atom.cuts)
+    """Whether an object was there before, or carries nothing that was not: numbers and words never do.
+
+    Nor do a part of what is not known, and layers and leaves that were made.
+    """
+    if type(atom) is Ref and atom.address <= newest:
+        return True
+    content = m.cells.get(atom.address) if type(atom) is Ref else atom
+    if type(content) is Layer and content.rest is None:
+        return all(_is_old(m, at, newest) for _, child in content.children for at in atoms(child))
+    if type(atom) is not Ref:
+        return atom is None or type(atom) in (Const, Text) or (type(atom) is Number and not atom.cuts)
+    if type(content) is Opaque:
+        return all(type(at) is Ref and at.address <= newest for at in content.inputs)
+    return type(content) is Tensor and content.is_leaf == YES and not content.cuts
 
 
 class Noticed(NamedTuple):

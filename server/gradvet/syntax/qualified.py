@@ -3,11 +3,21 @@
 import ast
 from collections.abc import Mapping
 
+from gradvet.syntax.tree import Kept, statements
+
 
 def imported_names(tree: ast.Module) -> Mapping[str, str]:
     """What each name that an import binds, anywhere in a module, stands for: `nn` for `torch.nn`."""
+    known = _IMPORTED.at(tree)
+    return _IMPORTED.keep(tree, _imported_in(tree)) if known is None else known
+
+
+_IMPORTED = Kept[Mapping[str, str]]("imported names")
+
+
+def _imported_in(tree: ast.Module) -> Mapping[str, str]:
     names: dict[str, str] = {}
-    for node in ast.walk(tree):
+    for node in statements(tree):
         match node:
             case ast.Import(names=aliases):
                 for alias in aliases:

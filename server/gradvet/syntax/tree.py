@@ -70,6 +70,22 @@ def walk(node: ast.AST) -> Iterator[ast.AST]:
         stack += inner(one)
 
 
+_BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
+
+
+def statements(tree: ast.Module) -> Iterator[ast.AST]:
+    """All statements of a module, also those in functions and classes, the outer ones before the inner ones."""
+    queue: list[ast.AST] = list(tree.body)
+    for one in queue:
+        yield one
+        if type(one) in _BLOCKED:
+            for name in _BLOCKS:
+                queue += getattr(one, name, ())
+
+
+_BLOCKED = frozenset(kind for kind in _kinds(ast.AST) if "body" in kind._fields or "cases" in kind._fields)
+"""The kinds in which statements stand, or handlers and cases with statements of their own."""
+
 T = TypeVar("T")
 
 

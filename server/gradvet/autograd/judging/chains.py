@@ -102,8 +102,10 @@ class Chains:
             freed_before = type(before) is Node and before.freed & YES
             if not (written or joined or node.name in ADDING) or node.freed & YES or freed_before:
                 continue  # no chain; or one that itself takes part in a backward: state that is carried over
+            if type(before) is not Node or (joined and not whole.trains):
+                continue
             behind = reachable(m, node.inputs)
-            if start + 1 not in behind or (joined and not whole.trains):
+            if start + 1 not in behind:
                 continue
             lasting = loop.node is None and self._is_of_buffer(state)
             if not whole.trains and not lasting and not self._evaluates(loop):

@@ -178,7 +178,8 @@ class Protocol:
 
     def begins_alone(self) -> None:
         """A function is run by itself: what has run before is not what comes before it."""
-        self.machine.store.set((ANY, KEY), unseen(BEFORE))
+        if self.machine.cells.get((ANY, KEY)) != (before := unseen(BEFORE)):
+            self.machine.store.set((ANY, KEY), before)
 
     def backward(self, site: ast.AST, root: Tensor, *, certain: bool) -> None:
         """A backward adds to the gradients of the leaves that it reaches, and perhaps to those that are not known."""

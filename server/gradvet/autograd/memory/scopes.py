@@ -16,7 +16,8 @@ class ScopeInfo:
     """The names of one scope.
 
     `parameters` are in order of position; `keeps_locals` when a closure may outlive it; `loads` and
-    `attributes` are the names and attributes that the scope itself mentions.
+    `attributes` are the names and attributes that the scope itself mentions, `given` the attributes that it gives
+    to its first parameter.
     """
 
     names: set[str] = field(default_factory=set)
@@ -29,6 +30,7 @@ class ScopeInfo:
     is_generator: bool = False
     loads: set[str] = field(default_factory=set)
     attributes: set[str] = field(default_factory=set)
+    given: set[str] = field(default_factory=set)
     keeps_locals: bool = False
 
 
@@ -99,6 +101,7 @@ def _names_of(node: Scope) -> ScopeInfo:
     stack: list[Any] = list(body) if isinstance(body, list) else [body]
     # Nearly all nodes are of the first four kinds, and what stands in them is put down here without asking.
     loads, attributes, names = info.loads, info.attributes, info.names
+    first = info.parameters[0] if info.parameters else ""
     while stack:
         child: Any = stack.pop()
         kind = type(child)
@@ -109,7 +112,10 @@ def _names_of(node: Scope) -> ScopeInfo:
             continue
         if kind is ast.Attribute:
             attributes.add(child.attr)
-            stack.append(child.value)
+            held = child.value
+            stack.append(held)
+            if type(child.ctx) is ast.Store and type(held) is ast.Name and held.id == first:
+                info.given.add(child.attr)
             continue
         if kind is ast.Call:
             stack.append(child.func)
