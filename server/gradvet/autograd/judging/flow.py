@@ -118,6 +118,8 @@ class Flow:
     followers: dict[int, ast.AST] = field(default_factory=dict)
     averages: set[int] = field(default_factory=set)
     """Followers that keep a part of what they were: nobody sets a network so that is to be trained from there."""
+    leaders: set[int] = field(default_factory=set)
+    """Parameters from which such an average was taken."""
 
     # -- told by the machine
 
@@ -171,6 +173,7 @@ class Flow:
         self.follows(leaves, others, site)
         if others and (not whole or any(at & ~1 in own for at in sources)):
             self.averages |= own & self.followers.keys()
+            self.leaders |= {at & ~1 for at in others}
 
     def _is_parameter(self, address: int) -> bool:
         state = self.machine.cells.get(address)

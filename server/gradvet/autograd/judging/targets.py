@@ -347,7 +347,9 @@ class Targets:
             leaves = {leaf & ~1 for leaf in call.leaves}
             if not leaves or not leaves <= follows.keys():
                 return False
-            averaged = leaves <= self.flow.averages and any(map(_TEACHES.search, _names(call.site)))
+            averaged = leaves <= self.flow.averages and (
+                any(map(_TEACHES.search, _names(call.site))) or self._meets_leader(call, leaves)
+            )
             if not stepped and not averaged:
                 return False  # the steps are made by what is not known
             return (averaged or stepped.isdisjoint(leaves)) and leaves.isdisjoint(self.flow.read)
@@ -366,6 +368,20 @@ class Targets:
                     evidence = follows[min(leaves)]
                     yield Found("follower", call.site, call.calls, None, run.site, evidence, call.leaves)
                     break
+
+    def _meets_leader(self, call: Called, leaves: frozenset[int]) -> bool:
+        """Whether what an average gives is held against what comes from the network that it is an average of.
+
+        Networks that are averages of one another are peers, and each of them is to be trained.
+        """
+        leaders = self.flow.leaders - self.flow.followers.keys()
+        for run in self.flow.backwards:
+            for made in self.flow.all_made(() if call.nodes.isdisjoint(run.seen) else tuple(run.seen)):
+                sides = [{leaf & ~1 for leaf in part.leaves} for part in made.parts]
+                led = any(side & leaders and side.isdisjoint(leaves) for side in sides)
+                if led and any(side and side <= leaves for side in sides):
+                    return True
+        return False
 
     def _speak(self, kind: str, made: Made, part: Part, source: Made | None) -> Found:
         """Speak where the value could have done without its graph, in the function that uses it, or at its use."""
