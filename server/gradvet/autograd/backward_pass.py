@@ -258,6 +258,8 @@ def _gradient(m: Machine, site: ast.AST, leaf: int, *, certain: bool, inference:
     before = m.cells.get(key, NONE)
     there = [atom for atom in atoms(before) if atom != NONE]  # to what is there already it is added
     surely = certain and not leaf & 1
+    if m.judge is not None:
+        m.judge.kept_gradients.changes([atom.address for atom in there if type(atom) is Ref], site)
     if surely and len(there) == len(atoms(before)):
         return
     ref = m.place_part(leaf, "gradient", Tensor(view=MAYBE, origin=Origin(site, ".grad")))
@@ -272,6 +274,8 @@ def _gradient(m: Machine, site: ast.AST, leaf: int, *, certain: bool, inference:
 def _gradient_with_graph(m: Machine, site: ast.AST, root: Tensor, leaf: int, asks: int) -> None:
     """`create_graph=True`: the gradient that a leaf gets has a graph of its own, if it depends on what asks for one."""
     ref = m.place_part(leaf, "gradient with a graph", Tensor(storage=frozenset({leaf})))
+    if m.judge is not None:
+        m.judge.kept_gradients.left([ref.address])  # it is not added to in place
     m.store.set((leaf, "grad"), ref)
     m.grads.add(ref.address)
     state = Tensor(

@@ -34,9 +34,10 @@ class SnapshotAliased(Event):
     """What was kept of a model's parameters is no copy: the optimizer changes it with the model.
 
     `kind` is state_dict; element (a parameter's value that was added to a container); compared (one that is held
-    against the parameter that it was taken of); restored (one that is written back to it); or, with no snapshot, same
-    (parameters held against themselves), written or averaged (into themselves), shared (loaded into themselves: the
-    model is a shallow copy of the other, or has another name).
+    against the parameter that it was taken of); restored (one that is written back to it), gradient (one that was
+    kept as it is and meets itself); or, with no snapshot, same (parameters held against themselves), written or
+    averaged (into themselves), shared (loaded into themselves: the model is a shallow copy of the other, or has
+    another name).
     `step` is where the parameters change, `read` where the snapshot is used, `loaded` whether it is loaded into
     its own model.
     """

@@ -35,6 +35,8 @@ def check(event: SnapshotAliased) -> Iterator[Finding]:
         message = f"{value} copies nothing: it changes with every step, and {code(event.read)} compares it with itself"
     elif event.kind == "restored" and event.read is not None:
         message = f"{value} copies nothing: it changes with every step, and {code(event.read)} writes it onto itself"
+    elif event.kind == "gradient" and event.read is not None:
+        message = f"{value} copies nothing: a gradient is changed in place, and {code(event.read)} takes the same one twice"
     elif event.kind == "element":
         message = f"{value} copies nothing: every element that is added here is the same memory, and holds the newest values"
     elif event.loaded:

@@ -18,6 +18,7 @@ from gradvet.autograd.judging.flags import FlagNotes
 from gradvet.autograd.judging.flow import Flow
 from gradvet.autograd.judging.freezes import FreezeNotes
 from gradvet.autograd.judging.functions import FunctionNotes
+from gradvet.autograd.judging.kept_gradients import KeptGradients
 from gradvet.autograd.judging.leaf_notes import LeafNotes
 from gradvet.autograd.judging.masked import Masked
 from gradvet.autograd.judging.mode_left import ModeNotes
@@ -158,6 +159,7 @@ class Judge:
     given: OptimizerNotes = field(init=False)
     walks: Walks = field(init=False)
     snapshots: SnapshotNotes = field(init=False)
+    kept_gradients: KeptGradients = field(init=False)
     modes: ModeNotes = field(init=False)
     functions: FunctionNotes = field(init=False)
     freezes: FreezeNotes = field(init=False)
@@ -189,6 +191,7 @@ class Judge:
         self.registration = Registration(self.machine)
         self.given = OptimizerNotes(self.machine)
         self.snapshots = SnapshotNotes(self.machine)
+        self.kept_gradients = KeptGradients(self.machine)
         self.modes = ModeNotes(self.machine)
         self.escapes = EscapeNotes(self.machine)
         self.flow = Flow(self.machine)
@@ -219,6 +222,8 @@ class Judge:
             self.registration.conclude(self.optimizers, self.reached_leaves, self.cut_notes.wanted)
         if self.escapes.stops or self.escapes.made:
             self.escapes.conclude(module.parents)
+        if self.kept_gradients.met:
+            self.kept_gradients.conclude(module.parents)
         if self.machine.rewritten or self.snapshots.noticed:
             self.arrays.conclude(module.parents)
             edited = {edit.tensor.alias.node for edit in self.edits if edit.tensor.alias is not None}
@@ -348,8 +353,9 @@ class Judge:
         self.protocol.edited(site, state, words)
         self.given.edited(state)
         self.masked.changed(state)
-        if words == "zero_()" and self.snapshots.gradients:
+        if words == "zero_()" and self.machine.grads:
             self.snapshots.zeroed(state.storage, site)
+            self.kept_gradients.changes(state.storage & self.machine.grads, site)
 
     def called_under(self, place: ast.AST | None, ref: Ref, site: ast.AST) -> None:
         """A module was called where this `with` or decorator has turned grad mode off."""

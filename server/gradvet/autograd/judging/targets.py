@@ -348,7 +348,7 @@ class Targets:
             if not leaves or not leaves <= follows.keys():
                 return False
             averaged = leaves <= self.flow.averages and (
-                any(map(_TEACHES.search, _names(call.site))) or self._meets_leader(call, leaves)
+                any(map(_TEACHES.search, _names(call.site))) or self._meets_leader(call, frozenset(leaves))
             )
             if not stepped and not averaged:
                 return False  # the steps are made by what is not known

@@ -171,11 +171,15 @@ def clear_gradients(m: Machine, leaves: Iterable[int], call: Call, optimizer: in
     if flag is not None and flag != TRUE:
         if m.judge is not None and flag == FALSE:
             kept = (m.cells.get((leaf, "grad")) for leaf in leaves)
-            m.judge.snapshots.zeroed([ref.address for value in kept for ref in refs(value)], call.node)
+            zeroed = [ref.address for value in kept for ref in refs(value)]
+            m.judge.snapshots.zeroed(zeroed, call.node)
+            m.judge.kept_gradients.changes(zeroed, call.node)
         return
     for leaf in leaves:
-        if m.judge is not None and m.judge.snapshots.gradients:
-            m.judge.snapshots.dropped(ref.address for ref in refs(m.cells.get((leaf, "grad"), NONE)))
+        if m.judge is not None and m.grads:
+            gone = [ref.address for ref in refs(m.cells.get((leaf, "grad"), NONE))]
+            m.judge.snapshots.dropped(gone)
+            m.judge.kept_gradients.left(gone)
         m.store.set((leaf, "grad"), NONE)
 
 

@@ -35,6 +35,7 @@ from gradvet.autograd.memory.values import (
     Value,
     join,
     join_all,
+    refs,
 )
 
 _SIZES = {"shape"}
@@ -153,6 +154,7 @@ def _grad(m: Machine, value: Value, node: ast.AST) -> Value:
         found.append(NONE if cell is None else cell)
         if m.judge is not None:
             m.judge.protocol.read(ref.address, found[-1], node)
+            m.judge.kept_gradients.was_read(found[-1], node)
     if not found:
         return Unknown("a gradient")
     if type(value) is Each and all(type(v) is Ref for v in found):
@@ -194,6 +196,8 @@ def set_attribute(m: Machine, value: Value, name: str, new: Value, node: ast.AST
         for ref, _ in m.tensors(value):
             certain = type(value) is Each or (type(value) is Ref and not ref.address & 1)
             before = m.cells.get((ref.address, "grad"), NONE)
+            if m.judge is not None:
+                m.judge.kept_gradients.left(held.address for held in refs(before))
             m.store.set((ref.address, "grad"), new if certain else join(before, new))
         if m.judge is not None:
             m.judge.protocol.assigned(frozenset(ref.address for ref, _ in m.tensors(value)), new, node)

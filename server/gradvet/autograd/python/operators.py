@@ -132,6 +132,8 @@ def binary(m: Machine, node: ast.AST, op: ast.operator, left: Value, right: Valu
     forgotten.used(m, right, node)
     if kind is ast.Sub and m.judge is not None:
         m.judge.snapshots.compared(node, left, right)
+    if m.grads and m.judge is not None:
+        m.judge.kept_gradients.combined(node, left, right)
     made = _any_length(m, node, left, right) if kind is ast.Add else None
     if made is None:
         made = _own_operator(m, node, kind, left, right)
