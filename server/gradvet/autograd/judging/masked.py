@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from gradvet.autograd.events_flow import NanBehindMask, RootOfZero
+from gradvet.autograd.judging.filled import LOGARITHMS, filled_operand
 from gradvet.autograd.judging.flow import (
     DIFFERENCE,
     PRODUCT,
@@ -24,10 +25,9 @@ from gradvet.autograd.memory.domain import NO, Tensor
 from gradvet.autograd.memory.values import Const, Value
 
 POWERS = frozenset({"pow", "**", "pow_"})
-_LOGARITHMS = frozenset({"log", "log2", "log10"})
 _ROOTS = frozenset({"sqrt", "rsqrt"})
 _POINTWISE = (
-    SUM | DIFFERENCE | PRODUCT | QUOTIENT | POWERS | _LOGARITHMS | _ROOTS
+    SUM | DIFFERENCE | PRODUCT | QUOTIENT | POWERS | LOGARITHMS | _ROOTS
     | {"neg", "exp", "abs", "square", "tanh", "sigmoid", "float", "double", "to", "clone", "contiguous"}
 )  # fmt: skip
 _SHAPES = frozenset({"unsqueeze", "squeeze", "view", "reshape", "expand", "expand_as", "view_as", "flatten"})
@@ -82,6 +82,8 @@ class Masked:
                 continue
             if made.name in ("where", "masked_fill", "masked_fill_", "[...]"):
                 self._masked(made, backward)
+            elif made.name == "nan_to_num":
+                self._replaced(made, backward)
             elif made.name == "sqrt" or (made.name in POWERS and made.constants == (0.5,)):
                 self._distance(made, backward)
 
@@ -89,14 +91,29 @@ class Masked:
         m = self.flow.machine
         for mask, part, inside in _choices(made):
             guards = list(_guards(m, mask, 0, taken=inside))
-            for op in self._behind(part) if guards else ():
+            for op in self._behind(part):
                 if op.site in self.told or not isinstance(op.site, ast.expr):
+                    continue
+                filled = filled_operand(self.flow, op)
+                if filled is not None and _leaves_out(m, mask, filled.mask, taken=inside, filled=filled.true):
+                    self.told.add(op.site)
+                    m.emit(NanBehindMask(op.site, op.calls, made.site, mask, backward))
                     continue
                 for guarded, lets in guards:
                     if self._is_singular(op, guarded, lets):
                         self.told.add(op.site)
                         m.emit(NanBehindMask(op.site, op.calls, made.site, mask, backward))
                         break
+
+    def _replaced(self, made: Made, backward: ast.AST | None) -> None:
+        """NaN is replaced by a number, after the op that makes one wherever a mask has filled what it takes."""
+        for part in made.parts:
+            for op in self._behind(part):
+                filled = filled_operand(self.flow, op) if op.site not in self.told else None
+                if filled is not None and isinstance(op.site, ast.expr):
+                    self.told.add(op.site)
+                    event = NanBehindMask(op.site, op.calls, made.site, filled.mask, backward)
+                    self.flow.machine.emit(event)
 
     def _distance(self, root: Made, backward: ast.AST | None) -> None:
         """A root of squared differences of all pairs of some things: of each with itself, it is the root of zero."""
@@ -182,6 +199,30 @@ def _guards(
             yield from _guards(m, inner, depth + 1, taken=taken)
 
 
+def _leaves_out(m: Machine, mask: ast.expr, other: ast.expr, *, taken: bool, filled: bool) -> bool:
+    """Whether what one mask leaves out is what another has filled."""
+    (one, yes), (two, no) = _told_apart(m, mask, taken=taken), _told_apart(m, other, taken=filled)
+    return yes is not no and _is_same(m, _without_axes(m, one), _without_axes(m, two))
+
+
+def _told_apart(m: Machine, mask: ast.expr, *, taken: bool) -> tuple[ast.expr, bool]:
+    """What a mask is the negation of, and whether it is meant where that is true."""
+    for _ in range(_MOST):
+        mask = _without_axes(m, _plain(m, mask))
+        match _made_by(m, mask):
+            case ast.UnaryOp(op=ast.Invert(), operand=inner):
+                mask, taken = inner, not taken
+            case ast.Call(func=ast.Attribute(value=inner, attr="logical_not"), args=[]):
+                mask, taken = inner, not taken
+            case ast.Compare(left=inner, ops=[ast.Eq()], comparators=[ast.Constant(value=0)]):
+                mask, taken = inner, not taken
+            case ast.Compare(left=inner, ops=[ast.NotEq()], comparators=[ast.Constant(value=0)]):
+                mask = inner
+            case _:
+                break
+    return mask, taken
+
+
 def _compared(
     left: ast.expr,
     op: type[ast.cmpop],
@@ -225,7 +266,7 @@ def _absolute(node: ast.expr) -> ast.expr | None:
 def _singular_operand(op: Made) -> tuple[ast.expr | None, bool]:
     """The operand at whose zero an op has no finite derivative, and whether it has none for negative ones either."""
     operands = list(operands_of(op.site))
-    if op.name in _LOGARITHMS | _ROOTS | {"reciprocal"} and len(operands) > 0:
+    if op.name in LOGARITHMS | _ROOTS | {"reciprocal"} and len(operands) > 0:
         taken = operands[-1] if isinstance(op.site, ast.Call) and not op.site.args else operands[0]
         return taken, op.name in _ROOTS
     match op.site:
