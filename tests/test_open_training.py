@@ -1233,3 +1233,43 @@ def test_what_may_be_right_is_not_told(sentence: str) -> None:
 def test_what_a_wrapper_of_another_module_does_is_told_where_it_is_called(sentence: str) -> None:
     text = MODULES + THROUGH_A_WRAPPER[sentence]
     assert marked(text) == told(text, library=WRAPPER)
+
+
+LOSS = """
+import torch
+
+class Contrast(torch.nn.Module):
+    def forward(self, features, labels):
+        similar = features @ features.T / self.temperature
+        loss, left_out = 0, 0
+        for label in labels:
+            part = similar[labels == label].sum()
+            if torch.isnan(part):
+                left_out += 1
+                continue
+            loss -= part
+        return loss / (features.shape[0] - left_out + 1)
+"""
+WEIGHTED = """
+from parts import Encoder
+from library import Contrast
+
+class Learner(nn.Module):
+    def __init__(self, settings):
+        super().__init__()
+        self.settings, self.contrast, self.other = settings, Contrast(), Contrast()
+        self.encoder = Encoder()
+        self.optimizer = torch.optim.Adam(self.encoder.parameters())
+
+    def update(self, x, y):
+        features = self.encoder(x)
+        terms = self.contrast(features, y) + self.other(features, y)
+        loss = F.cross_entropy(features, y) + self.settings["weight"] * terms
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+"""
+
+
+def test_the_weight_of_a_term_that_may_be_a_plain_number_does_not_require_grad() -> None:
+    assert [] == told(HEAD + WEIGHTED, library=LOSS)

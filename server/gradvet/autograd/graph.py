@@ -69,6 +69,8 @@ def add_node(
             leaves = leaves | state.leaves
     m.calls_of[site] = m.where()
     m.made_nodes += 1
+    if m.packed is not None:
+        saved = m.packed if saved else NOTHING
     key = node_key(address)
     node = Node(
         name,

@@ -55,7 +55,7 @@ MOST_COMING_AGAIN = 24  # nodes that are looked at for whether a backward comes 
 
 _UNDER_WAY = (
     "alone", "raised", "unrolled", "of_many", "one_of_several", "meant_to_raise", "thread", "deriving", "transformed",
-    "wrapped", "batched",
+    "wrapped", "batched", "packed",
 )  # fmt: skip
 """What tells, beside the stacks, in the midst of what the run is."""
 _LOOK_UP = 0x3F  # steps between looks at whether anybody still wants the run, as bits
@@ -321,6 +321,8 @@ class Machine:
         self.again: list[Any] = []  # what runs, or runs once more, when a backward comes by
         self.wrapped = 0  # how many transforms are around that make tensors of their own
         self.batched = 0  # how many vmaps are around: what they hand in tells of no view
+        # Where hooks pack what ops save, or it is computed again: the storages that are kept in its place.
+        self.packed: frozenset[int] | None = None
         self.autocasts: list[ast.expr] = []  # those that were entered and not left
         self.casting: dict[
             ast.AST, ast.expr | None
@@ -475,6 +477,15 @@ class Machine:
             yield
         finally:
             frame.context = outer
+
+    @contextmanager
+    def packing(self, kept: frozenset[int]) -> Iterator[None]:
+        """Run something of which nothing is saved as it is: these storages are kept where an op saves any."""
+        outer, self.packed = self.packed, kept
+        try:
+            yield
+        finally:
+            self.packed = outer
 
     def may_unroll(self, node: ast.AST, times: int) -> bool:
         """Whether a loop may be run item by item, within those that already are."""

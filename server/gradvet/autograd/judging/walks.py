@@ -394,7 +394,12 @@ class Walks:
         self.retains.conclude(escaped)
         for site, (calls, root) in self.created.items():
             gradients = [m.cells.get((at, "grad")) for leaf in root.leaves for at in (leaf & ~1, leaf | 1)]
-            if any(gradient is not None and gradient != NONE for gradient in gradients):
+            # One that was cleared since, and came anew from a backward without a graph, holds nothing.
+            if any(
+                state.requires_grad & YES
+                for gradient in gradients
+                for _, state in m.tensors(gradient or NONE)
+            ):
                 m.emit(CycleMade(site, calls, root))
 
     def returned(self, site: ast.AST, value: Value) -> None:

@@ -34,9 +34,13 @@ def _checkpoint(m: Machine, name: str, call: Call) -> Value:
     if not call.args:
         return NONE
     inner = Call(call.node, call.args[1:], keywords)
+    # What the ops in it save is computed again; of what it was given torch sees that it was changed since.
+    given = [m.tensor(value) for value in inner.all_values()]
+    kept = NOTHING.union(*(state.storage for state in given if state is not None and len(state.storage) == 1))
     flag = call.keywords.get("use_reentrant")
     if flag is not None and not (type(flag) is Const and flag.value):
-        value = call_value(m, call.args[0], inner)
+        with m.packing(kept):
+            value = call_value(m, call.args[0], inner)
         _keep(m, call.args[0], inner, value, cuts_off=False)
         return value
     asked = [s for value in call.args[1:] for _, s in held_tensors(m, value)]
@@ -45,7 +49,8 @@ def _checkpoint(m: Machine, name: str, call: Call) -> Value:
         m.store.set(MODE, GRAD | NO_GRAD)  # once without recording, once more in backward
     elif before & ENABLED_INFERENCE:
         m.store.set(MODE, before & ~ENABLED_INFERENCE | INFERENCE)
-    value = call_value(m, call.args[0], inner)
+    with m.packing(kept):
+        value = call_value(m, call.args[0], inner)
     m.store.set(MODE, before)
     granted = YES if any(s.requires_grad == YES for s in asked) else MAYBE
     if all(s.requires_grad == NO for s in asked):

@@ -15,7 +15,7 @@ from gradvet.autograd.machine import EXPECT, Machine
 from gradvet.autograd.memory.domain import FLOAT, GRAD, MAYBE, NO, NOTHING, YES, Node, Origin, Tensor
 from gradvet.autograd.memory.values import ANY_ITEM, Const, Number, Opaque, Ref, Tuple, Value, atoms, join_all
 from gradvet.autograd.python.calls import Call
-from gradvet.autograd.unknowns import is_made_of_data, opaque_inputs
+from gradvet.autograd.unknowns import is_made_of_data, is_weight, opaque_inputs
 
 ROOT = "it requires grad, since `backward()` is called on it"
 TERM = "it requires grad, as a term of a loss on which `backward()` is called"
@@ -95,6 +95,20 @@ def _is_nothing(content: Opaque) -> bool:
         isinstance(made, ast.BinOp)
         and type(made.op) is ast.Mult
         and any(type(part) is Const and part.value in (0, 0.0) for part in content.inputs)
+    )
+
+
+def _is_weighted_number(m: Machine, part: Value) -> bool:
+    """Whether something is `weight * number`: what a weighted term is where a loss of no items is a plain number."""
+    content = m.cells.get(getattr(part, "address", -1))
+    if type(content) is not Opaque or content.origin is None:
+        return False
+    made = content.origin.node
+    return (
+        isinstance(made, ast.BinOp)
+        and type(made.op) in (ast.Mult, ast.Div)
+        and any(type(part) in (Const, Number) for part in content.inputs)
+        and all(is_weight(m, part) for part in content.inputs)
     )
 
 
@@ -452,9 +466,10 @@ def _refs(value: Value) -> list[Ref]:
 
 def _addends(m: Machine, parts: list[Value]) -> list[Value]:
     """Of what is added, all that was computed: an argument or an item of a batch may be a target, a plain number."""
-    return [
+    found = [
         part for part in parts if any(asks(m, part) for asks in (_is_tensor, _was_computed, _is_of_result))
     ]
+    return found if len(found) < 2 else [part for part in found if not _is_weighted_number(m, part)]  # noqa: PLR2004
 
 
 def _weighted(m: Machine, parts: list[Value]) -> list[Value]:

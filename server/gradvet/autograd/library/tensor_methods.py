@@ -139,7 +139,7 @@ def _detach(m: Machine, receiver: Value, state: Tensor, call: MethodCall) -> Val
 def _detach_in_place(m: Machine, receiver: Value, state: Tensor, call: MethodCall) -> Value:
     if not m.mode & ~INFERRING or state.inference == YES:
         return receiver  # torch leaves it as it was
-    if state.view == YES and m.judge is not None:
+    if state.view == YES and m.judge is not None and not m.mode & INFERRING:
         m.judge.walks.view_changed(call.node, state, call.receiver_node, "detach_()")
     cuts = state.cuts
     if state.requires_grad & YES:

@@ -130,6 +130,11 @@ def _other_context(m: Machine, name: str, call: Call) -> Value:
     return External(f"{name}()")
 
 
+@handles("torch.autograd.graph.save_on_cpu")
+def _save_on_cpu(m: Machine, name: str, call: Call) -> Value:
+    return External(f"{name}()")
+
+
 @handles("torch.autograd.graph.saved_tensors_hooks")
 def _saved_tensors_hooks(m: Machine, name: str, call: Call) -> Value:
     """Functions through which what is saved for backward goes, and comes out again: as often as there is something."""

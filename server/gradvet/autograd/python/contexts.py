@@ -9,7 +9,7 @@ from gradvet.autograd.events import WithUncalled
 from gradvet.autograd.events_mode import ModeRedundant
 from gradvet.autograd.library import escapes
 from gradvet.autograd.machine import MODE, MODE_SETTER, Frame, Machine
-from gradvet.autograd.memory.domain import GRAD, INFERENCE, NO_GRAD
+from gradvet.autograd.memory.domain import GRAD, INFERENCE, NO_GRAD, NOTHING
 from gradvet.autograd.memory.store import Delta, Seen
 from gradvet.autograd.memory.values import (
     NONE,
@@ -100,6 +100,9 @@ def _entered(
         return in_mode(m, _modes_after(manager, before), before, lambda: body(manager))
     if kind is External and manager.name.endswith("autocast()"):
         return _in_autocast(m, item.context_expr, lambda: body(manager))
+    if kind is External and manager.name in _PACKING:
+        with m.packing(NOTHING):
+            return body(manager)
     if kind is Union and any(_is_of_the_file(m, atom) for atom in manager.atoms):
         return fork(m, [partial(way, atom) for atom in manager.atoms])[0]
     if _is_of_the_file(m, manager):
@@ -112,6 +115,10 @@ def _entered(
         meant = _modes_after(call_value(m, manager, Call(item.context_expr, ())), before)
         return in_mode(m, meant, before, lambda: body(Unknown("`with` raises here")))
     return body(manager)
+
+
+_PACKING = frozenset({"torch.autograd.graph.saved_tensors_hooks()", "torch.autograd.graph.save_on_cpu()"})
+"""Contexts in which hooks keep what ops save: what is changed in place then is not found out (measured)."""
 
 
 def _in_autocast(m: Machine, entered: ast.expr, body: Callable[[], bool]) -> bool:
