@@ -24,6 +24,50 @@ class Wrapper:
 """
 
 TOLD = {
+    "an advantage that is summed up backwards from values, each of which the critic's loss trains": (
+        """
+def advantages(rewards, values, last, gamma=0.99):
+    values, out, total = values + [last], [], 0.0
+    for t in reversed(range(len(rewards))):
+        delta = rewards[t] + gamma * values[t + 1] - values[t]
+        total = delta + 0.95 * gamma * total
+        out.insert(0, total)
+    return torch.stack(out)
+
+def train(env, net, optimizer, updates):
+    obs = env.reset()
+    for _ in range(updates):
+        chances, values, rewards = [], [], []
+        for _ in range(32):
+            dist, value = net(obs)
+            action = dist.sample()
+            obs, reward = env.step(action.numpy())
+            chances.append(dist.log_prob(action))
+            values.append(value.squeeze(-1))
+            rewards.append(torch.as_tensor(reward))
+        with torch.no_grad():
+            last = net(obs)[1].squeeze(-1)
+        gae = advantages(rewards, values, last)
+        returns = gae.detach() + torch.stack(values).detach()
+        loss = -(torch.stack(chances) * gae).mean()  # target-not-detached
+        loss = loss + 0.5 * F.mse_loss(torch.stack(values), returns)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+    ),
+    "an advantage that is brought to one scale, and a critic's loss that is its square": (
+        """
+def train(actor, critic, optimizer, loader):
+    for obs, action, reward in loader:
+        dist, error = actor(obs), reward - critic(obs)
+        scaled = (error - error.mean()) / (error.std() + 1e-8)
+        loss = error.pow(2).mean() - (dist.log_prob(action) * scaled).mean()  # target-not-detached
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+    ),
     "a loop that comes to no rest, in which backward and step stand together and nothing clears": (
         """
 def train(model, optimizer, loader, criterion, meter):
@@ -1021,6 +1065,31 @@ def score(model, valid):
     ),
 }
 
+_WEIGHS = """
+def train(net, optimizer, loader, plain=False):
+    for obs, action, reward in loader:
+        logits, value = net(obs)
+        {}
+        chance = torch.distributions.Categorical(logits=logits).log_prob(action)
+        loss = F.mse_loss(value, reward) - (chance * advantage).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+SILENT |= {
+    f"what weights the chance of an action: {way}": _WEIGHS.format(way)
+    for way in (
+        "advantage = (reward - value).detach()",
+        "advantage = reward - value.detach()",
+        "advantage = reward - value.item()",
+        "advantage = reward - (value if plain else value.detach())",
+        "advantage = torch.as_tensor(reward - value.tolist())",
+        "advantage = generalised(reward, value)",
+        "advantage = reward[0] - reward[1]",
+        "with torch.no_grad(): advantage = reward - value",
+        "advantage = (reward - value) if plain else (reward - value).detach()",
+    )
+}
 SILENT |= {
     "two heads of one thing that need not train, and a fake that is made anew or detached": (
         """

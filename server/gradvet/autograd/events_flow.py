@@ -14,7 +14,8 @@ class TargetInGraph(Event):
     loss that only pulls two branches together), follower (a network that is set from another one), itself (a network that
     is compared with itself) or option (what the option that detaches others leaves as it is). `operand` is
     its expression in `use`, the op (or the backward) that takes it; `source` is where it comes from; `owned` whether
-    an optimizer owns parameters that are reached this way.
+    an optimizer owns parameters that are reached this way. `trained` is the distance that trains what it was computed
+    from, where that alone tells that it has a graph.
     """
 
     kind: str
@@ -22,6 +23,7 @@ class TargetInGraph(Event):
     use: ast.AST
     source: ast.AST | None
     owned: bool
+    trained: ast.AST | None = None
 
 
 @dataclass(frozen=True, slots=True)

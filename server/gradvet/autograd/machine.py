@@ -687,6 +687,8 @@ class Machine:
         ):
             known = self.results.setdefault(inputs[0].address & ~1, {})
             known[ref.address & ~1] = Result(node, self.frames[-1].node, inputs[1:])
+        if self.judge is not None:
+            self.judge.open_weights.made(ref)
         self.as_expected(ref, node)
         return ref
 

@@ -42,6 +42,8 @@ def check(event: TargetInGraph) -> Iterator[Finding]:
     if event.source is not None:
         text = "set here" if event.kind == "follower" else "made here, and it keeps its graph"
         notes.append(Note("why", text, event.source))
+    if event.trained is not None:
+        notes.append(Note("why", f"{code(event.trained)} trains what it was computed from", event.trained))
     if event.kind == "branch" and event.operand is not None:
         notes.append(
             Note(

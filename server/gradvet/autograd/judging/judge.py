@@ -25,6 +25,7 @@ from gradvet.autograd.judging.mode_left import ModeNotes
 from gradvet.autograd.judging.number_attributes import NumberAttributes
 from gradvet.autograd.judging.numpy_alias import NumpyNotes, target_of
 from gradvet.autograd.judging.open_adversaries import OpenAdversaries
+from gradvet.autograd.judging.open_weights import OpenWeights
 from gradvet.autograd.judging.optimizer_notes import OptimizerNotes
 from gradvet.autograd.judging.overwritten import OverwriteNotes
 from gradvet.autograd.judging.protocol import Protocol
@@ -160,6 +161,7 @@ class Judge:
     walks: Walks = field(init=False)
     snapshots: SnapshotNotes = field(init=False)
     kept_gradients: KeptGradients = field(init=False)
+    open_weights: OpenWeights = field(init=False)
     modes: ModeNotes = field(init=False)
     functions: FunctionNotes = field(init=False)
     freezes: FreezeNotes = field(init=False)
@@ -192,6 +194,7 @@ class Judge:
         self.given = OptimizerNotes(self.machine)
         self.snapshots = SnapshotNotes(self.machine)
         self.kept_gradients = KeptGradients(self.machine)
+        self.open_weights = OpenWeights(self.machine)
         self.modes = ModeNotes(self.machine)
         self.escapes = EscapeNotes(self.machine)
         self.flow = Flow(self.machine)
@@ -215,6 +218,7 @@ class Judge:
         self.walks.conclude(self.escaped_nodes)
         self.modes.conclude()
         self.targets.conclude()
+        self.open_weights.conclude()
         StepVerdicts(self.machine, self.protocol).conclude()
         self.recurrences.conclude(self.used_nodes)
         if not self.machine.cut_short:

@@ -37,6 +37,8 @@ _SYMBOLS: dict[type, str] = {ast.Add: "+", ast.Sub: "-"}
 def learn(m: Machine, value: Value, site: ast.AST) -> None:
     """A backward starts from this value, unless it is an object that has a backward of its own."""
     if type(value) is Ref and value.address & ~1 not in m.objects:
+        if m.judge is not None:
+            m.judge.open_weights.backward(value)
         _requires(m, value, site, ROOT, {})
         _by_only_sources(m, value, site)
 
