@@ -24,6 +24,42 @@ class Wrapper:
 """
 
 TOLD = {
+    "terms in a dict, of all of which the loss is the weighted sum, that are kept by name": (
+        """
+class Trainer:
+    def __init__(self, model, heads, optimizer, weights):
+        self.model, self.heads, self.optimizer, self.weights = model, heads, optimizer, weights
+        self.history = {name: [] for name in heads}
+
+    def step(self, batch):
+        features = self.model(batch["x"])
+        parts = {name: head.loss(features, batch[name]) for name, head in self.heads.items()}
+        total = sum(self.weights[name] * part for name, part in parts.items())
+        self.optimizer.zero_grad()
+        total.backward()
+        self.optimizer.step()
+        for name, part in parts.items():
+            self.history[name].append(part)  # graph-retained
+
+    def fit(self, loader):
+        for batch in loader:
+            self.step(batch)
+"""
+    ),
+    "two terms that are added up by sum": (
+        """
+def train(model, one, other, optimizer, loader):
+    history = []
+    for x, y in loader:
+        features = model(x)
+        parts = [one(features, y), other(features, y)]
+        optimizer.zero_grad()
+        sum(parts).backward()
+        optimizer.step()
+        history.append(parts)  # graph-retained
+    return history
+"""
+    ),
     "an advantage that is summed up backwards from values, each of which the critic's loss trains": (
         """
 def advantages(rewards, values, last, gamma=0.99):
@@ -1065,6 +1101,25 @@ def score(model, valid):
     ),
 }
 
+SILENT |= {
+    "terms that are added up for a report, and those of a loss as numbers": (
+        """
+def train(model, heads, meters, optimizer, loader):
+    history, reports = [], []
+    for x, y in loader:
+        features = model(x)
+        parts = {name: head(features, y) for name, head in heads.items()}
+        scores = {name: meter(features, y) for name, meter in meters.items()}
+        optimizer.zero_grad()
+        sum(parts.values()).backward()
+        optimizer.step()
+        history.append({name: part.item() for name, part in parts.items()})
+        reports.append(scores)
+        print(sum(scores.values()))
+    return history, reports
+"""
+    ),
+}
 _WEIGHS = """
 def train(net, optimizer, loader, plain=False):
     for obs, action, reward in loader:

@@ -673,11 +673,19 @@ class Machine:
                 found.append((ref, content))
         return found
 
-    def unknown(self, node: ast.AST, reason: str, inputs: tuple[Value, ...] = (), tag: str = "?") -> Ref:
+    def unknown(
+        self,
+        node: ast.AST,
+        reason: str,
+        inputs: tuple[Value, ...] = (),
+        tag: str = "?",
+        *,
+        adds: bool = False,
+    ) -> Ref:
         """A new object of which nothing is known yet; what it came from may be used there in any way."""
         if inputs and self.judge is not None and self.judge.walks.retains.kept:
             self.judge.walks.retains.handed_over(inputs)
-        ref = self.new(node, Opaque(reason, inputs, Origin(node, reason)), tag)
+        ref = self.new(node, Opaque(reason, inputs, Origin(node, reason), adds), tag)
         if (
             tag == "call"
             and inputs

@@ -61,6 +61,8 @@ def _requires(
     terms, linear = _terms(m, ref, content)
     for term in terms if summed or len(terms) == 1 else ():
         for one in _refs(term):
+            if one.address & 1 and _is_whole_sum(content):
+                _each_requires(m, one, 0)
             _requires(m, one, site, TERM, seen, summed=summed and linear)
     if not terms:
         _by_only_sources(m, ref, site)
@@ -76,6 +78,33 @@ def _requires(
             return
         m.write(ref, _asking(content, words))
     m.learnt[ref.address] = words
+
+
+def _is_whole_sum(content: object) -> bool:
+    """Whether something unknown is the `sum()` of all that a container holds."""
+    return (
+        type(content) is Opaque
+        and content.adds
+        and content.origin is not None
+        and isinstance(content.origin.node, ast.Call)
+    )
+
+
+def _each_requires(m: Machine, ref: Ref, depth: int) -> None:
+    """All of what one place has made is summed up: it is taken that each requires grad, from the next pass on."""
+    content = m.cells.get(ref.address)
+    if type(content) is not Opaque or not was_computed(content) or depth > MOST_DEEP:
+        return
+    terms, _ = _terms_of_unknown(m, content)
+    for one in (one for term in terms for one in _refs(term)):
+        _each_requires(m, one, depth + 1)
+    if not terms and content.origin is not None:
+        inputs = [state for state in _inputs(m, ref) if state.requires_grad & YES]
+        leaves = NOTHING.union(*(state.leaves for state in inputs))
+        cuts = NOTHING.union(*(state.cuts for state in inputs))
+        m.expected.setdefault(ref.address & ~1, ALIKE)
+        add_node(m, ref.address, UNKNOWN, content.origin.node, inputs, keeps=YES, all_known=False)
+        m.store.set(ref.address, _computed(ref.address, leaves, cuts, content.origin, ALIKE))
 
 
 def _may_require(content: Any) -> bool:
@@ -218,6 +247,8 @@ def _computed(
 def _name(content: Opaque, inputs: list[Tensor]) -> str:
     """The name of the op that made something: a sum of tensors is known as one."""
     node = content.origin.node if content.origin is not None else None
+    if content.adds and inputs and isinstance(node, ast.Call):
+        return "+"  # by `sum()`
     if isinstance(node, (ast.BinOp, ast.AugAssign)) and inputs:
         return _SYMBOLS.get(type(node.op), UNKNOWN)
     return UNKNOWN
@@ -447,9 +478,9 @@ def _operands(m: Machine, address: int, node: Node) -> list[Value]:
 def _terms_of_unknown(m: Machine, content: Opaque) -> tuple[list[Value], bool]:
     node = content.origin.node if content.origin is not None else None
     parts = [part for part in content.inputs if _refs(part)]
+    if content.adds:
+        return _addends(m, parts), True
     match node:
-        case ast.BinOp(op=ast.Add() | ast.Sub()) | ast.AugAssign(op=ast.Add() | ast.Sub()):
-            return _addends(m, parts), True
         case ast.UnaryOp():
             return _addends(m, parts), True
         case ast.BinOp(op=ast.Mult() | ast.Div()) | ast.AugAssign(op=ast.Mult() | ast.Div()):

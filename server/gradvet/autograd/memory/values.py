@@ -225,11 +225,12 @@ def refs(value: Value) -> Iterator[Ref]:
 
 
 class Opaque(NamedTuple):
-    """An object of which only this is known: why, and the values it was made from."""
+    """An object of which only this is known: why, the values it was made from, and whether it `adds` them up."""
 
     reason: str
     inputs: tuple[Value, ...] = ()
     origin: Origin | None = None
+    adds: bool = False
 
 
 class Sequence(NamedTuple):

@@ -146,7 +146,9 @@ def binary(m: Machine, node: ast.AST, op: ast.operator, left: Value, right: Valu
     left_content = m.cells.get(getattr(left, "address", -1))
     right_content = m.cells.get(getattr(right, "address", -1))
     if type(right_content) is Array and m.is_unknown(left):
-        return m.unknown(node, ON_UNKNOWN, (left, right), "binary")  # a tensor takes numpy's numbers
+        return m.unknown(
+            node, ON_UNKNOWN, (left, right), "binary", adds=kind in (ast.Add, ast.Sub)
+        )  # a tensor takes numpy's numbers
     if type(left_content) is Array or type(right_content) is Array:
         cuts = getattr(left_content, "cuts", NOTHING) | getattr(right_content, "cuts", NOTHING)
         return arrays.fresh(m, node, cuts)
@@ -171,7 +173,7 @@ def binary(m: Machine, node: ast.AST, op: ast.operator, left: Value, right: Valu
         return Text()
     if type(left) is External or type(left) is Function:
         return Unknown("an operator on a function or type")
-    return m.unknown(node, ON_UNKNOWN, (left, right), "binary")
+    return m.unknown(node, ON_UNKNOWN, (left, right), "binary", adds=kind in (ast.Add, ast.Sub))
 
 
 def _not_none(value: Value) -> Value:
@@ -227,7 +229,8 @@ def _each_pair(m: Machine, node: ast.AST, op: ast.operator, left: Value, right: 
     for number, (a, b) in enumerate(pairs):
         with m.numbered(node, number):
             if _are_opaque(m, a) or _are_opaque(m, b):
-                found.append(m.unknown(node, ON_UNKNOWN, (a, b), "binary"))
+                adds = isinstance(op, (ast.Add, ast.Sub))
+                found.append(m.unknown(node, ON_UNKNOWN, (a, b), "binary", adds=adds))
             elif type(a) is Union and type(b) is Union and m.tensor(a) is None and m.tensor(b) is None:
                 return Unknown("an operator on something unknown")
             else:
