@@ -11,6 +11,7 @@ _HOW = {
     "deepcopy": "`deepcopy` copies only leaves, and raises",
     "queue": "autograd does not cross processes, and torch refuses to send it",
     "workers": "a worker of the loader cannot send it, and torch raises",
+    "collate": "a worker of the loader cannot send it, and torch raises",
 }
 
 
@@ -21,11 +22,13 @@ def check(event: GradTensorSerialised) -> Iterator[Finding]:
     name = code(source) if source is not None else "the value"
     if event.how == "workers":
         what = "the dataset gives a computed tensor that requires grad"
+    elif event.how == "collate":
+        what = "`collate_fn` gives a computed tensor that requires grad"
     elif event.path:
         what = f"{name} holds a computed tensor in `{event.path}`"
     else:
         what = f"{name} {'is' if event.direct else 'holds'} a computed tensor that requires grad"
-    label = "loader" if event.how == "workers" else "made"
+    label = "loader" if event.how in ("workers", "collate") else "made"
     notes = [Note(label, code(event.made), event.made)] if event.made is not None else []
     fixes: tuple[Fix, ...] = ()
     if source is not None and event.direct:

@@ -136,16 +136,20 @@ def element(m: Machine, ref: Value, content: Data, call: Call) -> Value:
         m.store.set(MODE, GRAD)  # a worker is a process of its own, which begins with grad mode on
     with m.numbered(call.node, 33):
         row = row_of(m, content.parts[0], call)
-    if content.kind.endswith("of workers"):
+    of_workers = content.kind.endswith("of workers")
+    if of_workers and content.collate is None:
         serialised.from_worker(m, row, call.node)
-    if content.kind.startswith("rows"):
+    if content.kind.startswith("rows") and content.collate is None:
         value = row
     elif content.collate is None:
         value = _batch(m, row, call)
-    else:
-        rows_ = m.new(call.node, Sequence("list", None, row, nonempty=True), "rows")
+    else:  # it runs where the rows were fetched
+        whole = content.kind.startswith("rows")
+        given = row if whole else m.new(call.node, Sequence("list", None, row, nonempty=True), "rows")
         with m.numbered(call.node, 34):
-            value = call_value(m, content.collate, Call(call.node, (rows_,)))
+            value = call_value(m, content.collate, Call(call.node, (given,)))
+        if of_workers:
+            serialised.from_worker(m, value, call.node, "collate")
     m.store.set(MODE, before)
     return value
 

@@ -25,13 +25,13 @@ def sent(m: Machine, value: Value, site: ast.AST) -> None:
         _tell(m, site, "queue", *found, direct=m.tensor(value) is not None)
 
 
-def from_worker(m: Machine, row: Value, site: ast.AST) -> None:
-    """A row of a dataset that a loader fetches in another process; what comes after is looked at as if it could."""
+def from_worker(m: Machine, row: Value, site: ast.AST, how: str = "workers") -> None:
+    """What a loader fetches in another process, a row or what was made of rows; the rest is looked at as if it could."""
     held = held_tensors(m, row)
     asking = next((state for _, state in held if state.has_graph), None)
     if asking is None:
         return
-    _tell(m, site, "workers", asking, "", direct=False)
+    _tell(m, site, how, asking, "", direct=False)
     for ref, _ in held:
         m.update(ref, _without_graph)
 
@@ -45,7 +45,7 @@ def _without_graph(content: object) -> object:
 def _tell(m: Machine, site: ast.AST, how: str, state: Tensor, path: str, *, direct: bool) -> None:
     source = site.args[0] if isinstance(site, ast.Call) and site.args else None
     made = state.origin.node if state.origin is not None else None
-    if how == "workers" and made is not None:
+    if how in ("workers", "collate") and made is not None:
         site, made = made, site  # the loader is innocent: it is told where the row comes from
     m.emit(GradTensorSerialised(site, m.where(), state, how, path, source, made, direct))
 
