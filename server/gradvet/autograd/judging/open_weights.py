@@ -7,7 +7,6 @@ stands, as it is, in what weights the probability of an action, that weight lead
 import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import permutations
 from typing import NamedTuple
 
 from gradvet.autograd.events_flow import TargetInGraph
@@ -16,11 +15,11 @@ from gradvet.autograd.judging.flow import DIFFERENCE, PRODUCT, QUOTIENT, SHAPE, 
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import GRAD, YES, Node, Tensor
 from gradvet.autograd.memory.values import Opaque, Ref, Tuple
+from gradvet.autograd.python.operators import SYMBOLS
 
 _DISTANCES = frozenset({"mse_loss", "MSELoss", "smooth_l1_loss", "SmoothL1Loss", "huber_loss", "HuberLoss"})
 _SQUARES = frozenset({"**", "pow", "square"})
 _LINEAR = SHAPE | SUM | DIFFERENCE | PRODUCT | QUOTIENT | {"neg"}
-_SYMBOLS: dict[type, str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**"}
 _MOST = 150
 
 
@@ -46,13 +45,16 @@ class OpenWeights:
         things = {key: thing for key in self._behind([root]) if (thing := self._thing(key)) is not None}
         trained = [found for thing in things.values() if (found := self._trained(thing))[1]]
         products = {key: thing for key, thing in things.items() if trained and thing.name in PRODUCT}
-        for site in {thing.site for thing in products.values() if isinstance(thing.site, ast.BinOp)}:
+        sites = dict.fromkeys(thing.site for thing in products.values() if isinstance(thing.site, ast.BinOp))
+        for site in sites:
             events = [self._weighted(key, one, trained) for key, one in products.items() if one.site is site]
             if events[0] is not None and None not in events:  # whichever of several its operands may be
                 self.found.setdefault(site, events[0])
 
     def conclude(self) -> None:
         """Tell those that are not told already."""
+        if not self.found:
+            return
         m = self.machine
         told = {
             id(part) for event in m.events if type(event) is TargetInGraph for part in ast.walk(event.use)
@@ -65,14 +67,18 @@ class OpenWeights:
         self, key: int | Ref, product: Thing, trained: list[tuple[ast.AST, set[Ref]]]
     ) -> TargetInGraph | None:
         """The weight of a score that leads to all of what a distance was taken of."""
-        both = len(product.inputs) == 2 and not self._is_cut(key)  # noqa: PLR2004
-        for score, weight in permutations(product.inputs, 2) if both else ():
+        match product.inputs:
+            case (one, other) if not self._is_cut(key):
+                ways = ((one, other), (other, one))
+            case _:
+                return None
+        for score, weight in ways:
             if not self._is_score(score) or self._is_score(weight):
                 continue
             passed, ends = self._chain(weight)
             site = next((site for site, known in trained if known <= ends), None)
             operand = self._other_side(product.site, score)
-            if site is not None and operand is not None and any(one.name in DIFFERENCE for one in passed):
+            if site is not None and operand is not None and any(op.name in DIFFERENCE for op in passed):
                 use, where = product.site, self.machine.calls_of.get(product.site, ())
                 return TargetInGraph(operand, where, "weight", operand, use, None, owned=True, trained=site)
         return None
@@ -186,7 +192,7 @@ def _name(node: ast.AST) -> str:
     """The op that something unknown is the result of, as it is written."""
     match node:
         case ast.BinOp(op=op):
-            return _SYMBOLS.get(type(op), "")
+            return SYMBOLS.get(type(op), "")
         case ast.UnaryOp(op=ast.USub()):
             return "neg"
         case ast.Call(func=ast.Attribute(attr=name)):

@@ -502,7 +502,7 @@ def _addends(m: Machine, parts: list[Value]) -> list[Value]:
     found = [
         part for part in parts if any(asks(m, part) for asks in (_is_tensor, _was_computed, _is_of_result))
     ]
-    return found if len(found) < 2 else [part for part in found if not _is_weighted_number(m, part)]  # noqa: PLR2004
+    return found if len(found) == 1 else [part for part in found if not _is_weighted_number(m, part)]
 
 
 def _weighted(m: Machine, parts: list[Value]) -> list[Value]:

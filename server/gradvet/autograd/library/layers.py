@@ -87,7 +87,7 @@ class Members(NamedTuple):
     parameters: tuple[tuple[str, Ref], ...]
     modules: tuple[tuple[str, Ref], ...]
     complete: bool
-    either: dict[Ref, Value] = {}  # noqa: RUF012  never changed
+    either: dict[Ref, Value]
 
 
 # -- making modules

@@ -125,13 +125,9 @@ def _is_grad_enabled(m: Machine, name: str, call: Call) -> Value:
     "torch.autocast", "torch.amp.autocast", "torch.cuda.amp.autocast", "torch.autograd.detect_anomaly",
     "torch.autograd.set_detect_anomaly", "torch.profiler.profile", "torch.profiler.record_function",
     "torch.autograd.profiler.profile", "torch.random.fork_rng", "torch.device",
+    "torch.autograd.graph.save_on_cpu",
 )  # fmt: skip
 def _other_context(m: Machine, name: str, call: Call) -> Value:
-    return External(f"{name}()")
-
-
-@handles("torch.autograd.graph.save_on_cpu")
-def _save_on_cpu(m: Machine, name: str, call: Call) -> Value:
     return External(f"{name}()")
 
 

@@ -48,7 +48,7 @@ _NAMES = {
     ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge",
     ast.USub: "neg", ast.UAdd: "pos", ast.Invert: "invert",
 }  # fmt: skip
-_SYMBOLS = {
+SYMBOLS = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%",
     ast.Pow: "**", ast.MatMult: "@",
 }  # fmt: skip
@@ -82,7 +82,7 @@ def _tensor_op(
 ) -> Value | None:
     """An operator of which an operand is a tensor; None when neither is."""
     name = _NAMES[kind]
-    words = f"{_SYMBOLS.get(kind, name)}{'=' if prefix else ''}"
+    words = f"{SYMBOLS.get(kind, name)}{'=' if prefix else ''}"
     knowledge = load()
     if m.tensor(left) is not None:
         if _is_array(m, right):
@@ -105,10 +105,10 @@ def _with_array(m: Machine, node: ast.AST, kind: Any, left: Value, right: Value)
     """`tensor * array`: a new tensor, where the tensor does not require grad. A comparison raises."""
     to_numpy_operand(m, node, left)
     state = m.tensor(left)
-    if state is None or state.requires_grad == YES or kind not in _SYMBOLS:
+    if state is None or state.requires_grad == YES or kind not in SYMBOLS:
         return arrays.fresh(m, node)
     cuts = state.cuts | numbers_in(m, right)
-    return tensor_like(m, node, _SYMBOLS[kind], dtype=FLOAT | INTEGER, inference=made_in(m), cuts=cuts)
+    return tensor_like(m, node, SYMBOLS[kind], dtype=FLOAT | INTEGER, inference=made_in(m), cuts=cuts)
 
 
 def to_numpy_operand(m: Machine, node: ast.AST, value: Value) -> None:
@@ -146,9 +146,7 @@ def binary(m: Machine, node: ast.AST, op: ast.operator, left: Value, right: Valu
     left_content = m.cells.get(getattr(left, "address", -1))
     right_content = m.cells.get(getattr(right, "address", -1))
     if type(right_content) is Array and m.is_unknown(left):
-        return m.unknown(
-            node, ON_UNKNOWN, (left, right), "binary", adds=kind in (ast.Add, ast.Sub)
-        )  # a tensor takes numpy's numbers
+        return _of_unknown(m, node, op, left, right)  # a tensor takes numpy's numbers
     if type(left_content) is Array or type(right_content) is Array:
         cuts = getattr(left_content, "cuts", NOTHING) | getattr(right_content, "cuts", NOTHING)
         return arrays.fresh(m, node, cuts)
@@ -173,7 +171,12 @@ def binary(m: Machine, node: ast.AST, op: ast.operator, left: Value, right: Valu
         return Text()
     if type(left) is External or type(left) is Function:
         return Unknown("an operator on a function or type")
-    return m.unknown(node, ON_UNKNOWN, (left, right), "binary", adds=kind in (ast.Add, ast.Sub))
+    return _of_unknown(m, node, op, left, right)
+
+
+def _of_unknown(m: Machine, node: ast.AST, op: ast.operator, left: Value, right: Value) -> Ref:
+    """What an operator gives of which an operand is not known."""
+    return m.unknown(node, ON_UNKNOWN, (left, right), "binary", adds=isinstance(op, (ast.Add, ast.Sub)))
 
 
 def _not_none(value: Value) -> Value:
@@ -229,8 +232,7 @@ def _each_pair(m: Machine, node: ast.AST, op: ast.operator, left: Value, right: 
     for number, (a, b) in enumerate(pairs):
         with m.numbered(node, number):
             if _are_opaque(m, a) or _are_opaque(m, b):
-                adds = isinstance(op, (ast.Add, ast.Sub))
-                found.append(m.unknown(node, ON_UNKNOWN, (a, b), "binary", adds=adds))
+                found.append(_of_unknown(m, node, op, a, b))
             elif type(a) is Union and type(b) is Union and m.tensor(a) is None and m.tensor(b) is None:
                 return Unknown("an operator on something unknown")
             else:
