@@ -3,6 +3,7 @@
 import pytest
 
 from gradvet.analysis import analyze
+from gradvet.autograd.memory.values import Layer, join_cells
 from gradvet.config import Config
 from gradvet.text import Source
 
@@ -1397,3 +1398,9 @@ class Learner(nn.Module):
 
 def test_the_weight_of_a_term_that_may_be_a_plain_number_does_not_require_grad() -> None:
     assert [] == told(HEAD + WEIGHTED, library=LOSS)
+
+
+def test_a_layer_of_which_a_parameter_may_be_another_lists_both_in_its_place() -> None:
+    one = Layer("torch.nn.Linear", (("weight", 2), ("bias", 4)))
+    other = Layer("torch.nn.Linear", (("weight", 6), ("bias", 4)))
+    assert (("weight", 2), ("weight", 6), ("bias", 4)) == join_cells(one, other).parameters

@@ -103,3 +103,13 @@ base.train()
 print(loss.item(), sorted(lora_state_dict(base)), y.requires_grad)
 for n, before in frozen_before.items():
     assert torch.allclose(before, dict(base.named_parameters())[n], atol=1e-5), n
+
+perhaps_replaced = nn.Linear(3, 3)
+perhaps_replaced.weight.requires_grad = False
+if torch.rand(3).sum() < 0:
+    perhaps_replaced.weight = nn.Parameter(torch.ones(3, 3))
+held = list(perhaps_replaced.parameters())
+held[0].sum()
+held[1].sum()
+perhaps_replaced.bias.data.fill_(0)
+perhaps_replaced(torch.ones(2, 3)).sum()

@@ -526,7 +526,8 @@ def _join_layers(a: Layer, b: Layer) -> Any:
     parameters = a.parameters
     if a.parameters != b.parameters:  # each name in its place, with all that may be there
         pairs = dict.fromkeys((*a.parameters, *b.parameters))
-        parameters = tuple(pair for name in dict(pairs) for pair in pairs if pair[0] == name)
+        names = dict.fromkeys(name for name, _ in pairs)
+        parameters = tuple(pair for name in names for pair in pairs if pair[0] == name)
     if a.name != b.name or dict(a.parameters).keys() != dict(b.parameters).keys():
         return Layer("", parameters, (), _join_optional(a.rest, b.rest))
     others = dict(b.options)
