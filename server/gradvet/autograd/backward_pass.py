@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from gradvet.autograd.events import Backward, Cut
 from gradvet.autograd.graph import (
     _is_handed_gradients,
+    add_gradient_node,
     gradient_asks,
     gradients_made,
     leading_to,
@@ -274,6 +275,9 @@ def _gradient(m: Machine, site: ast.AST, leaf: int, *, certain: bool, inference:
 def _gradient_with_graph(m: Machine, site: ast.AST, root: Tensor, leaf: int, asks: int) -> None:
     """`create_graph=True`: the gradient that a leaf gets has a graph of its own, if it depends on what asks for one."""
     ref = m.place_part(leaf, "gradient with a graph", Tensor(storage=frozenset({leaf})))
+    before = [state for _, state in m.tensors(m.cells.get((leaf, "grad"), NONE))]
+    if asks & YES:
+        add_gradient_node(m, ref.address, site, [root], Ref(leaf), before)
     if m.judge is not None:
         m.judge.kept_gradients.left([ref.address])  # it is not added to in place
     m.store.set((leaf, "grad"), ref)
@@ -283,8 +287,8 @@ def _gradient_with_graph(m: Machine, site: ast.AST, root: Tensor, leaf: int, ask
         is_leaf={YES: NO, NO: YES}.get(asks, MAYBE),
         grad_fn={YES: frozenset({"*"}), NO: NO_FN}.get(asks, NO_FN | {"*"}),
         storage=frozenset({ref.address}) | m.given_back,
-        nodes=root.nodes if asks & YES else NOTHING,
-        leaves=root.leaves if asks & YES else NOTHING,
+        nodes=frozenset({ref.address}) if asks & YES else NOTHING,
+        leaves=root.leaves.union(*(state.leaves for state in before)) if asks & YES else NOTHING,
         view=MAYBE,
         origin=Origin(site, "backward(create_graph=True)"),
     )

@@ -1,14 +1,18 @@
 """The graph: making nodes, walking them, and what a backward does to them."""
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from gradvet.autograd.machine import Machine
-from gradvet.autograd.memory.domain import INFERRING, MAYBE, NO, NOTHING, YES, Node, Tensor
+from gradvet.autograd.memory.domain import INFERRING, MAYBE, NO, NOTHING, YES, Graphed, Node, Tensor
 from gradvet.autograd.memory.values import (
     Value,
 )
 
+NodesAndLeaves = tuple[frozenset[int], frozenset[int]]
+
+GRADIENT = "grad()"
+"""The name of the node that made a gradient."""
 MOST_NODES = 4000
 MOST_DEEP = 6
 UNKNOWN = "?"
@@ -50,20 +54,21 @@ def add_node(
     inputs: Iterable[Tensor],
     saved: frozenset[int] = NOTHING,
     keeps: int = MAYBE,
-    before: frozenset[int] = NOTHING,
     *,
     all_known: bool = True,
     higher: int = MAYBE,
-    graphed: frozenset[int] = NOTHING,
+    graphed: frozenset[Graphed] = frozenset(),
+    surely_to: NodesAndLeaves | None = None,
 ) -> None:
-    """Make the node of an op. `before` are nodes that it follows besides those of its inputs.
+    """Make the node of an op.
 
-    `all_known` is False when something unknown among its arguments may be an input too.
+    `all_known` is False when something unknown among its arguments may be an input too. Where a backward need not come
+    to inputs that require grad, `surely_to` are the nodes and leaves to which it must.
     """
-    nodes, leaves, surely = before, NOTHING, NOTHING
+    nodes, leaves, surely = NOTHING, NOTHING, NOTHING
     asking = [state for state in inputs if state.requires_grad & YES]
     for state in asking:
-        surely |= sure_leaf(state)
+        surely |= sure_leaf(state) if surely_to is None else NOTHING
         nodes = nodes | state.nodes if state.nodes else nodes
         if state.is_leaf & YES:
             leaves = leaves | state.leaves
@@ -72,6 +77,7 @@ def add_node(
     if m.packed is not None:
         saved = m.packed if saved else NOTHING
     key = node_key(address)
+    sure, surely = (_sure(m, asking, all_known=all_known), surely) if surely_to is None else surely_to
     node = Node(
         name,
         site,
@@ -80,7 +86,7 @@ def add_node(
         saved,
         NO,
         keeps,
-        _sure(m, asking, all_known=all_known),
+        sure,
         sure_leaves=surely,
         higher=higher,
         graphed=graphed,
@@ -184,18 +190,55 @@ def gradient_asks(m: Machine, root: Tensor, target: Value) -> int:
         return NO
     if gives_zero(m, way):
         return MAYBE
-    ends = asked.nodes if asked.is_leaf == NO else frozenset({address})
-    return YES if gradient_surely_asks(m, root, ends) else MAYBE
+    ends = _ends(asked, address)
+    return YES if all(gradient_surely_asks(m, root, frozenset({end})) for end in ends) else MAYBE
+
+
+def _ends(asked: Tensor, address: int) -> frozenset[int]:
+    """Where the way of a gradient ends for a tensor at an address: at the node that made it, or at the leaf."""
+    return asked.nodes if asked.is_leaf == NO else frozenset({address})
 
 
 def gradient_surely_asks(m: Machine, root: Tensor, ends: frozenset[int]) -> bool:
     """Whether the gradient that comes from a root to an end has a graph of its own on one way that it surely takes."""
     between = surely_between(m, root, ends)
-    met = ends.union(between)
-    return any(
-        node.higher == YES or not node.graphed.isdisjoint(met & (node.sure | node.sure_leaves))
-        for node in between.values()
+    return any(node.higher == YES for node in between.values()) or any(_on_the_way(between, ends))
+
+
+def _on_the_way(between: dict[int, Node], ends: frozenset[int]) -> Iterator[Graphed]:
+    """The graphs that gradients get on a way that they surely take."""
+    for node in between.values():
+        for one in node.graphed:
+            at = one.input
+            if (at in between or at in ends) and (at in node.sure or at in node.sure_leaves):
+                yield one
+
+
+def gradient_leads_to(m: Machine, root: Tensor, target: Value) -> NodesAndLeaves:
+    """The nodes and the leaves to which the graph of a gradient of `root` for a target surely leads."""
+    asked, address = m.tensor(target), m.only(target)
+    if asked is None or not address:
+        return NOTHING, NOTHING
+    ends = _ends(asked, address)
+    if len(ends) != 1 or gives_zero(m, leading_to(reachable(m, root.nodes), [asked])):
+        return NOTHING, NOTHING
+    graphs = list(_on_the_way(surely_between(m, root, ends), ends))
+    return frozenset(one.node for one in graphs if one.node), frozenset(
+        one.leaf for one in graphs if one.leaf
     )
+
+
+def add_gradient_node(
+    m: Machine, address: int, site: ast.AST, roots: list[Tensor], target: Value, others: list[Tensor]
+) -> None:
+    """Make the node of a gradient of some roots, which has a graph, and into which some others have gone.
+
+    It may lead to whatever is behind the roots, and leads to what the gradient was computed from: that for one factor
+    of a product to the other one.
+    """
+    surely_to = gradient_leads_to(m, roots[0], target) if len(roots) == 1 else (NOTHING, NOTHING)
+    keeps = YES if any(surely_to) else MAYBE
+    add_node(m, address, GRADIENT, site, [*roots, *others], keeps=keeps, surely_to=surely_to)
 
 
 def gives_zero(m: Machine, way: Iterable[int]) -> bool:

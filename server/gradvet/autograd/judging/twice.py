@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from gradvet.autograd.events_function import DifferentiatedTwice
-from gradvet.autograd.graph import gradient_surely_asks
+from gradvet.autograd.graph import GRADIENT, gradient_surely_asks
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import Node, Tensor
 
@@ -43,7 +43,7 @@ class Twice:
         m = self.machine
         for at in sure:
             node = found[at]
-            broken = self.broken.get(node.node) if node.name == "grad()" else None
+            broken = self.broken.get(node.node) if node.name == GRADIENT else None
             if broken is not None and (site, node.node) not in self.told:
                 self.told.add((site, node.node))
                 m.emit(DifferentiatedTwice(site, m.where(), broken.owner, node.node, broken.backward))

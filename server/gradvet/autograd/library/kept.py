@@ -7,7 +7,7 @@ from gradvet.autograd.graph import sure_leaf, sure_nodes
 from gradvet.autograd.knowledge.ops import Op
 from gradvet.autograd.library.storages import counts_with_source
 from gradvet.autograd.machine import Machine
-from gradvet.autograd.memory.domain import MAYBE, NO, YES, Tensor
+from gradvet.autograd.memory.domain import MAYBE, NO, YES, Graphed, Tensor
 from gradvet.autograd.memory.values import Value
 
 Places = Mapping[str, int]
@@ -41,10 +41,10 @@ Dependence = tuple[Operand | None, bool]
 
 def saved_by(
     m: Machine, address: int, places: Places, op: Op | None, inputs: Inputs, leaves: frozenset[int]
-) -> tuple[frozenset[int], int, int, frozenset[int]]:
+) -> tuple[frozenset[int], int, int, frozenset[Graphed]]:
     """The storages that this op keeps for backward, whether it keeps anything, and whether gradients have a graph.
 
-    Last come the nodes and leaves behind those inputs of which the gradient surely has one.
+    Last come those inputs of which the gradient surely has one, with what is behind that.
 
     `places` are the storages of its outputs, by their place: `max(dim)` keeps its indices and not its values.
     `leaves` are those to which the node leads that it makes at an address.
@@ -79,7 +79,7 @@ def saved_by(
     if m.judge is not None and len(saved) > len(counted):
         m.judge.walks.apart[address & ~1] = frozenset(saved - counted)
     keeps = YES if saved else _keeps(op, asking, {o.parameter for o in may_ask}, inputs)
-    return frozenset(saved), keeps, *_graph_of_gradients(m, op, inputs)
+    return frozenset(saved), keeps, *_graph_of_gradients(m, address, op, inputs)
 
 
 def _keeps(op: Op, asking: set[str], may_ask: set[str], inputs: Inputs) -> int:
@@ -96,23 +96,36 @@ def _keeps(op: Op, asking: set[str], may_ask: set[str], inputs: Inputs) -> int:
     return MAYBE if perhaps else NO
 
 
-def _graph_of_gradients(m: Machine, op: Op, inputs: Inputs) -> tuple[int, frozenset[int]]:
+def _graph_of_gradients(m: Machine, address: int, op: Op, inputs: Inputs) -> tuple[int, frozenset[Graphed]]:
     """Whether the gradients of an op have a graph, whichever of its inputs they are for, and for which they surely do."""
     by, complete = dependences(op, inputs)
-    sure = {
-        parameter
-        for parameter, found in by.items()
-        if any(
-            surely and (operand is None or operand.state.requires_grad == YES) for operand, surely in found
-        )
-    }
-    if by and sure == by.keys():
-        return YES, frozenset()
-    graphed = frozenset[int]().union(
-        *(sure_nodes(m, o.state) | sure_leaf(o.state) for o in inputs.operands if o.parameter in sure)
+    sure: dict[str, list[Graphed]] = {}
+    for parameter, found in by.items():
+        for operand, surely in found:
+            if surely and (operand is None or operand.state.requires_grad == YES):
+                sure.setdefault(parameter, []).extend(_behind(m, address, operand))
+    higher = YES if sure and sure.keys() == by.keys() else NO if complete and not any(by.values()) else MAYBE
+    if not sure:
+        return higher, frozenset()
+    graphed = frozenset(
+        behind._replace(input=at)
+        for operand in inputs.operands
+        for behind in sure.get(operand.parameter, ())
+        for at in sure_nodes(m, operand.state) | sure_leaf(operand.state)
     )
-    rest = (sure_nodes(m, o.state) | sure_leaf(o.state) for o in inputs.operands if o.parameter not in sure)
-    return MAYBE if not complete or any(by.values()) else NO, graphed.difference(*rest)
+    if higher == YES:
+        return higher, graphed
+    rest = [o.state for o in inputs.operands if o.parameter not in sure]
+    plain = frozenset[int]().union(*(sure_nodes(m, state) | sure_leaf(state) for state in rest))
+    return higher, frozenset(one for one in graphed if one.input not in plain)
+
+
+def _behind(m: Machine, address: int, operand: Operand | None) -> list[Graphed]:
+    """What is behind a gradient that is computed from an operand, or from what the op has made at an address."""
+    if operand is None:
+        return [Graphed(0, node=address)]
+    nodes = [Graphed(0, node=at) for at in sure_nodes(m, operand.state)]
+    return [*nodes, *(Graphed(0, leaf=at) for at in sure_leaf(operand.state))] or [Graphed(0)]
 
 
 def dependences(op: Op, inputs: Inputs) -> tuple[dict[str, list[Dependence]], bool]:

@@ -6,7 +6,14 @@ from contextlib import nullcontext
 from gradvet.autograd.backward_pass import backward, backward_event, free, passed_by
 from gradvet.autograd.events import Cut, InputUnreached
 from gradvet.autograd.events_exit import LegacyVariable
-from gradvet.autograd.graph import add_node, gradient_asks, gradients_made, leads_to, reachable, unknown_key
+from gradvet.autograd.graph import (
+    add_gradient_node,
+    gradient_asks,
+    gradients_made,
+    leads_to,
+    reachable,
+    unknown_key,
+)
 from gradvet.autograd.held import held_tensors, surely_asks
 from gradvet.autograd.knowledge.lookup import load
 from gradvet.autograd.library import layers, module_calls
@@ -215,8 +222,10 @@ def _autograd_grad(m: Machine, name: str, call: Call) -> Value:
         if _raises(m, call, states, outputs, target):
             _tell_unreached(m, call, target, cuts)
             granted = MAYBE  # what comes after is looked at as if the gradient were there
+        weights: list[Tensor] = []
         if granted & YES:
-            add_node(m, address, "grad()", call.node, states, before=nodes)
+            weights = [state for _, state in held_tensors(m, call.argument(2, "grad_outputs") or NONE)]
+            add_gradient_node(m, address, call.node, states, target, weights)
         elif leaves:
             cuts |= {_cut_derivative(m, call, target, leaves, nodes, cuts)}
         elif not states and not makes and (create is None or create == FALSE):
@@ -233,7 +242,7 @@ def _autograd_grad(m: Machine, name: str, call: Call) -> Value:
                 else NO_FN,
                 storage=frozenset({address}) | m.given_back,
                 nodes=frozenset({address}) if granted & YES else NOTHING,
-                leaves=leaves if granted & YES else NOTHING,
+                leaves=leaves.union(*(w.leaves for w in weights)) if granted & YES else NOTHING,
                 cuts=cuts,
                 view=MAYBE,
                 origin=Origin(call.node, "autograd.grad()", tuple(s.origin for s in states[:2] if s.origin)),

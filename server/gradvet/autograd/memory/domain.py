@@ -189,6 +189,17 @@ ANYTHING = Tensor(
 """The state of a tensor of which nothing is known."""
 
 
+class Graphed(NamedTuple):
+    """That the gradient which a node gives to an input surely has a graph, and to which node or leaf that leads.
+
+    Both are 0 where that is not known.
+    """
+
+    input: int
+    node: int = 0
+    leaf: int = 0
+
+
 class Node(NamedTuple):
     """A node of the graph: what made it, where it leads, what it saved, whether a backward freed it.
 
@@ -198,7 +209,8 @@ class Node(NamedTuple):
     inputs that a backward through this node must visit, on whichever path it was made; `gone` is
     whether a backward must have visited the node and freed it. `sure_leaves` are those of its leaves to
     which it leads on every path; `higher` is whether a tensor that requires grad is among what it
-    keeps, so that its own gradient has a graph, and `graphed` those inputs of which the gradient surely has one.
+    keeps, so that its own gradient has a graph, and `graphed` those inputs of which the gradient surely has one,
+    with what is behind it.
     """
 
     name: str
@@ -213,7 +225,7 @@ class Node(NamedTuple):
     spoiled: int = NO
     sure_leaves: frozenset[int] = NOTHING
     higher: int = MAYBE
-    graphed: frozenset[int] = NOTHING
+    graphed: frozenset[Graphed] = frozenset()
 
 
 def join_nodes(a: Node, b: Node) -> Node:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from operator import is_
 from typing import Any
 
-from gradvet.autograd.memory.domain import Alias, Node, Tensor
+from gradvet.autograd.memory.domain import Alias, Graphed, Node, Tensor
 from gradvet.autograd.memory.values import (
     Array,
     Bound,
@@ -56,10 +56,16 @@ def _tensor(x: Tensor, born: Addresses) -> Tensor:
     return x._replace(storage=storage, nodes=nodes, leaves=leaves, alias=alias, base=base)
 
 
+def _graphed(graphed: frozenset[Graphed], born: Addresses) -> frozenset[Graphed]:
+    if all(born.isdisjoint(one) for one in graphed):
+        return graphed
+    return frozenset(Graphed(*(at + 1 if at in born else at for at in one)) for one in graphed)
+
+
 def _node(x: Node, born: Addresses) -> Node:
     inputs, leaves = _set(x.inputs, born), _set(x.leaves, born)
     saved, sure, sure_leaves = _set(x.saved, born), _set(x.sure, born), _set(x.sure_leaves, born)
-    graphed = _set(x.graphed, born)
+    graphed = _graphed(x.graphed, born) if x.graphed else x.graphed
     same = inputs is x.inputs and leaves is x.leaves and saved is x.saved
     if same and sure is x.sure and sure_leaves is x.sure_leaves and graphed is x.graphed:
         return x
