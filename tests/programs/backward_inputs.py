@@ -3,6 +3,7 @@
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.distributions import Normal
 
 
 class Silent(torch.autograd.Function):
@@ -30,6 +31,14 @@ def the_way_to_an_input() -> None:
     kept = torch.ones(3, requires_grad=True).exp()
     kept.exp().sum().backward(inputs=kept.sin())
     kept.sum().backward()
+
+    # Of what torch computes in several steps, a backward comes by the last, and that may have kept nothing.
+    scored = Normal(3, 1.0).log_prob(torch.ones(3, requires_grad=True))
+    alike = F.cosine_similarity(torch.ones(3, 3, requires_grad=True), torch.ones(3, 3))
+    for _ in range(2):
+        scored.sum().backward(inputs=scored)
+        alike.sum().backward(inputs=alike)
+    scored.grad * 1, alike.grad * 1
 
     first, second = torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True)
     torch.autograd.backward((first * second).sum(), inputs=[first])

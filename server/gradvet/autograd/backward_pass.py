@@ -19,8 +19,9 @@ from gradvet.autograd.graph import (
     unknown_key,
 )
 from gradvet.autograd.held import held_tensors, surely_asks
+from gradvet.autograd.knowledge.lookup import load
 from gradvet.autograd.machine import Machine
-from gradvet.autograd.memory.domain import MAYBE, NO, NO_FN, NOTHING, YES, Node, Origin, Tensor
+from gradvet.autograd.memory.domain import ANY_FN, MAYBE, NO, NO_FN, NOTHING, YES, Node, Origin, Tensor
 from gradvet.autograd.memory.values import (
     FALSE,
     NONE,
@@ -55,20 +56,23 @@ def free(
 
     `inputs` are the tensors whose gradients are asked for; all leaves when it is None. A pass that `accumulates`
     gradients in them comes by the nodes that made them as well, which `autograd.grad` does not; that of a view is made
-    anew from its base when this was changed, so that nothing that was kept goes with it. A root that is `chosen`
+    anew from its base when this was changed, so that nothing that was kept goes with it. Of an op that torch makes of
+    several it comes by the last, which need not be the one that kept something. A root that is `chosen`
     is one of several, of which the program has made the one that it needs: where it is there, it is the root.
     """
     found = reachable(m, root.nodes)
-    ends, own = NOTHING, NOTHING
+    ends, own, last = NOTHING, NOTHING, NOTHING
     if inputs is not None:
         ends = NOTHING.union(*(state.nodes for state in inputs))
         # Of a tensor that was made at one of several places, the way leads to one of them.
         certain = certain and all(len({at & ~1 for at in state.nodes}) <= 1 for state in inputs)
-        made = (state.nodes for state in inputs if accumulates and state.view == NO)
-        own = NOTHING.union(*made)
-        found = leading_to(found, inputs) | {at: found[at] for at in sorted(own) if at in found}
+        made = [state for state in inputs if accumulates and state.view == NO]
+        own = NOTHING.union(*(state.nodes for state in made))
+        way = leading_to(found, inputs)
+        last = NOTHING.union(*(state.nodes for state in made if not _surely_keeps(state))) - way.keys()
+        found = way | {at: found[at] for at in sorted(own) if at in found}
     needed = found if inputs is None else _until(found, root.nodes, ends)
-    sure = [at for at in surely_reached(m, found, root) if at in needed] if certain else []
+    sure = [at for at in surely_reached(m, found, root) if at in needed and at not in last] if certain else []
     if m.judge is not None:
         m.judge.walks.passed(site, root, found, sure, keeps=keep)
         m.judge.consumed(found, sure)
@@ -85,6 +89,11 @@ def free(
             if freed != node.freed or gone != node.gone:
                 m.store.set(node_key(address), node._replace(freed=freed, gone=gone))
     return found
+
+
+def _surely_keeps(state: Tensor) -> bool:
+    """Whether the very node that made a tensor keeps something for backward."""
+    return state.grad_fn.isdisjoint({ANY_FN, None, *load().keeping_nothing})
 
 
 def _until(found: dict[int, Node], roots: Iterable[int], ends: frozenset[int]) -> dict[int, Node]:

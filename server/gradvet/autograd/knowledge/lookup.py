@@ -3,7 +3,7 @@
 import json
 import pkgutil
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 from gradvet.autograd.knowledge.ops import Answer, Op, Output, Saved
@@ -128,6 +128,17 @@ class Knowledge:
             frozenset(record.get("lazy", ())),
             record.get("same", {}),
         )
+
+    @cached_property
+    def keeping_nothing(self) -> frozenset[str]:
+        """The names of those nodes that keep nothing for backward, at least in some ops."""
+        records = [
+            one
+            for record in self._data["functions"].values()
+            for one in (record, *record.get("forms", {}).values())
+        ]
+        fine = [one for one in records if one.get("twice", "raises" if "saves" in one else "fine") == "fine"]
+        return frozenset(fn for one in fine for out in one.get("out", ()) for fn in out.get("fn", ()))
 
     def conversion(self, expression: str) -> Record | None:
         """A way out of autograd written with `t`: `t.numpy()`, `np.asarray(t)`."""
