@@ -40,6 +40,16 @@ def the_way_to_an_input() -> None:
         alike.sum().backward(inputs=alike)
     scored.grad * 1, alike.grad * 1
 
+    # One of two is asked for: the other is come by, and gets nothing.
+    source = torch.ones(3, requires_grad=True).exp()
+    last = source
+    for _ in range(2):
+        if source.dim() > 2:
+            break
+        last = last + 3
+    last.sum().backward(inputs=[last])
+    source.grad is None, last.grad * 1
+
     first, second = torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True)
     torch.autograd.backward((first * second).sum(), inputs=[first])
     first.grad, second.grad

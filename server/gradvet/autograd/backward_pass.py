@@ -18,7 +18,7 @@ from gradvet.autograd.graph import (
     surely_visited,
     unknown_key,
 )
-from gradvet.autograd.held import held_tensors, surely_asks
+from gradvet.autograd.held import held_tensors, surely_asks, surely_held
 from gradvet.autograd.knowledge.lookup import load
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import ANY_FN, MAYBE, NO, NO_FN, NOTHING, YES, Node, Origin, Tensor
@@ -251,8 +251,8 @@ def _ends(m: Machine, root: Tensor, inputs: Value | None) -> dict[int, int]:
     else:
         asked = held_tensors(m, inputs)
         comes = {ref.address: leads_to(m, root, state, ref.address) for ref, state in asked}
-        if asked and not surely_asks(m, inputs):
-            comes = {address: truth | NO for address, truth in comes.items()}
+        held = surely_held(m, inputs) if surely_asks(m, inputs) else NOTHING
+        comes = {address: truth if address in held else truth | NO for address, truth in comes.items()}
     return {address: truth for address, truth in comes.items() if truth & YES}
 
 

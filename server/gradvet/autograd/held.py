@@ -2,7 +2,7 @@
 
 from gradvet.autograd.graph import MOST_DEEP
 from gradvet.autograd.machine import Machine
-from gradvet.autograd.memory.domain import YES, Tensor
+from gradvet.autograd.memory.domain import NOTHING, YES, Tensor
 from gradvet.autograd.memory.values import (
     Const,
     Dict,
@@ -66,6 +66,19 @@ def surely_asks(m: Machine, value: Value, depth: int = 0) -> bool:
     return bool(refs) and all(
         any(surely_asks(m, item, depth + 1) for item in _parts(m, ref, depth)) for ref in refs
     )
+
+
+def surely_held(m: Machine, value: Value, depth: int = 0) -> frozenset[int]:
+    """The addresses of the tensors that are in a value whichever of its alternatives is the one."""
+    if depth > MOST_DEEP:
+        return NOTHING
+    if type(value) is Union:
+        return frozenset.intersection(*(surely_held(m, atom, depth + 1) for atom in value.atoms))
+    if type(value) is Tuple:
+        return NOTHING.union(*(surely_held(m, item, depth + 1) for item in value.items))
+    refs = (value,) if type(value) is Ref else getattr(value, "refs", ())
+    own = frozenset(ref.address for ref in refs if type(m.cells.get(ref.address)) is Tensor)
+    return own.union(*(surely_held(m, item, depth + 1) for ref in refs for item in _parts(m, ref, depth)))
 
 
 def _parts(m: Machine, ref: Ref, depth: int) -> list[Value]:
