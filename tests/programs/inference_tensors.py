@@ -50,3 +50,21 @@ with torch.no_grad():
     Clamped()(torch.ones(3))
 with torch.inference_mode():
     limited = limited * 2
+
+
+class Given(nn.Module):
+    """It gets such a tensor from another method, and only ran without grad."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Linear(3, 3)
+
+    def before(self):
+        return limited
+
+    def forward(self):
+        return self.inner(self.before())
+
+
+with torch.no_grad():
+    Given()()

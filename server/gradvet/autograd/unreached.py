@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from gradvet.autograd.backward_pass import backward
 from gradvet.autograd.given import call_with_unknown, flags_of, instance_of, open_flags
@@ -185,15 +185,15 @@ def _alone(
 def _class(m: Machine, node: ast.ClassDef, later: frozenset[str]) -> None:
     """Run the methods that no call reached, on an instance, as if in a loop: it outlives each call of them."""
     info = next((c for c in m.classes.values() if c.node is node), None)
+    if info is None:
+        return
     left = [
         child
         for child in node.body
         if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef))
-        and not _was_run(m, child)
+        and not _was_run(m, info, child)
         and child.name not in later
     ]
-    if info is None:
-        return
     if custom_functions.is_custom_function(m, Class(info.address)):
         _custom_function(m, info)
         left = [child for child in left if child not in m.reached]  # its `forward` never records
@@ -217,7 +217,7 @@ def _class(m: Machine, node: ast.ClassDef, later: frozenset[str]) -> None:
     if node in m.without_grad:
         m.store.set(MODE, GRAD | NO_GRAD)  # so will perhaps be what is left
     flags = flags_of(m, info, instance)
-    ran = [child for child in left if not _was_run(m, child) and _method(m, info, child, instance, flags, 1)]
+    ran = [child for child in left if not _was_run(m, info, child) and _method(m, info, child, instance, flags, 1)]
     made = _noticed(m)
     # Where no graph was made or kept and no step, none can pile up.
     again = made != seen and (made.steps != seen.steps or _lasts(m, before))
@@ -251,16 +251,26 @@ def _is_used_without_grad(m: Machine, node: ast.ClassDef) -> bool:
     )
 
 
-def _was_run(m: Machine, method: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+def _was_run(m: Machine, owner: ClassInfo, method: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     """Whether a call reached a method; a `forward` that only ran without grad is for training all the same.
 
-    Unless it reads tensors of the module: what those are in the end they need not be when it is called.
+    Unless it reads tensors of the module, or calls what does: what those are in the end they need not be when it is
+    called.
     """
     if method not in m.reached or method.name != "forward" or method in m.recorded:
         return method in m.reached
-    info = m.info(method)
-    found = (m.cells.get((m.global_scope, name)) for name in info.loads - info.names)
-    return any(value is not None and m.tensors(value) for value in found)
+    functions: dict[ast.AST, None] = {method: None}
+    queue: list[Any] = [method]
+    for function in queue:
+        info = m.info(function)
+        found = [m.cells.get((m.global_scope, name)) for name in sorted(info.loads - info.names)]
+        if any(value is not None and m.tensors(value) for value in found):
+            return True
+        found += [find_in_class(m, owner.address, name) for name in sorted(info.attributes)]
+        called = [value.node for value in found if type(value) is Function and value.node in m.reached]
+        queue += [node for node in dict.fromkeys(called) if node not in functions]
+        functions.update(dict.fromkeys(called))
+    return False
 
 
 def _lasts(m: Machine, before: Moment) -> bool:
