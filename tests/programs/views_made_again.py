@@ -1,6 +1,7 @@
 """Views made before their base was changed in place and then made to require grad: their grad_fn comes anew from it."""
 
 import torch
+from torch import nn
 
 
 def of_data():
@@ -45,6 +46,19 @@ def through_detach():
     row
 
 
+def of_a_parameter():
+    """A parameter counts together with what it was made of, be that an array's tensor or `.data`."""
+    array, data = torch.from_numpy(torch.ones(3, 3).numpy()), torch.ones(3, 3).data
+    of_array, of_data = nn.Parameter(array.detach()), nn.Parameter(data)
+    first, second, frozen = of_array[0], of_data[0], nn.Parameter(array)
+    third = frozen[0]
+    array.mul_(0.5), data.detach().mul_(0.5)
+    first, second, third
+    with torch.no_grad():
+        of_array.mul_(2)
+    third
+
+
 def through_a_view():
     """A view counts together with its base."""
     base = torch.ones(3, 3)
@@ -58,4 +72,5 @@ of_data()
 of_the_base()
 of_an_array()
 through_detach()
+of_a_parameter()
 through_a_view()

@@ -13,7 +13,7 @@ from functools import cached_property, reduce
 from typing import Any, NamedTuple
 
 from gradvet.autograd.events import Event
-from gradvet.autograd.memory.domain import GRAD, NO, Node, Origin, Tensor, join_tensors
+from gradvet.autograd.memory.domain import GRAD, NO, Alias, Node, Origin, Tensor, join_tensors
 from gradvet.autograd.memory.rename import rename, rename_key
 from gradvet.autograd.memory.scopes import Scope, ScopeInfo, scope_info
 from gradvet.autograd.memory.store import Delta, Seen, Store
@@ -316,6 +316,8 @@ class Machine:
             set()
         )  # the backwards of Functions that refuse to be differentiated
         self.too_long: set[ast.AST] = set()  # the decorators of other modules that take too many steps
+        # By even address the parameters that were made of what has a version counter of its own, which they go on with.
+        self.counters: dict[int, Alias] = {}
         self.transformed = 0  # how many transforms of functions are around
         self.gradients_made = NO  # whether the gradients of the backward under way are inference tensors
         self.again: list[Any] = []  # what runs, or runs once more, when a backward comes by

@@ -122,7 +122,8 @@ def _into(
     inputs = bind(m, site, op, args, {word: value for word, value in keywords.items() if word != "out"})
     parts = out.items if type(out) is Tuple else (out,)
     asking = [o.state for o in inputs.operands if o.state.requires_grad == YES and o.state.dtype != INTEGER]
-    asking += [state for part in parts for _, state in m.tensors(part) if state.requires_grad == YES]
+    written = [m.tensor(part) for part in parts]
+    asking += [state for state in written if state is not None and state.requires_grad == YES]
     records = (
         op.name.startswith("torch.") and op.name.count(".") == 1 and any(o.grad != "never" for o in op.out)
     )

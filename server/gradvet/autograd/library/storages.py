@@ -112,8 +112,28 @@ def _counter(m: Machine, state: Tensor) -> Alias | None:
         if alias is None or alias.kind in _OWN_COUNTER or len(alias.source) != 1:
             break
         source = m.cells.get(min(alias.source))
-        alias = source.alias if type(source) is Tensor else None
+        if type(source) is not Tensor:
+            return None
+        state, alias = source, source.alias
+    if alias is None and m.counters:
+        return _counter_of_parameter(m, state)
     return alias if alias is not None and alias.kind in _OWN_COUNTER else None
+
+
+def _counter_of_parameter(m: Machine, state: Tensor) -> Alias | None:
+    """What a parameter, or the one of which a tensor is a view, goes on to count its versions with."""
+    on = state.base if state.view == YES else m.store.sharing.on(state.storage)
+    found = [
+        m.counters.get(at & ~1) for at in sorted(on) if state.view == YES or m.cells.get(at) == state
+    ]
+    return found[0] if found and found.count(found[0]) == len(found) else None
+
+
+def goes_on_counting(m: Machine, address: int, source: Tensor) -> None:
+    """A parameter is made of a tensor: what that counts its versions with the parameter counts with too."""
+    counter = _counter(m, source)
+    if counter is not None:
+        m.counters[address & ~1] = counter
 
 
 def counts_with_source(state: Tensor) -> bool:

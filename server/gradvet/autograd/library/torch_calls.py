@@ -27,6 +27,7 @@ from gradvet.autograd.library.made_tensors import copied as copied_by_constructo
 from gradvet.autograd.library.operations import perform
 from gradvet.autograd.library.optimizers import make_scaler
 from gradvet.autograd.library.results import tensor_like
+from gradvet.autograd.library.storages import goes_on_counting
 from gradvet.autograd.library.tensors import made_leaf, set_attribute
 from gradvet.autograd.machine import MODE, MODE_SETTER, Machine
 from gradvet.autograd.memory.domain import (
@@ -554,6 +555,8 @@ def _parameter(m: Machine, name: str, call: Call) -> Value:
     )
     if default == YES:
         m.update(ref, lambda t: t._replace(parameter=YES))
+    if state is not None:
+        goes_on_counting(m, ref.address, state)
     return ref
 
 
