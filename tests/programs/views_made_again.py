@@ -59,6 +59,22 @@ def of_a_parameter():
     third
 
 
+def of_other_data():
+    """A view that is given other data counts together with its base all the same, and so does a base."""
+    base = torch.ones(3, 3, requires_grad=True) * 2
+    view, row = base.view_as(base), base[0]
+    view.data = torch.ones(3)
+    with torch.no_grad():
+        view.mul_(2)
+    base, view, row
+    other = torch.ones(3, 3, requires_grad=True) * 2
+    column = other[:, 0]
+    other.data = torch.zeros(3, 3)
+    with torch.no_grad():
+        other.mul_(2)
+    other, column
+
+
 def through_a_view():
     """A view counts together with its base."""
     base = torch.ones(3, 3)
@@ -73,4 +89,5 @@ of_the_base()
 of_an_array()
 through_detach()
 of_a_parameter()
+of_other_data()
 through_a_view()

@@ -81,12 +81,15 @@ def _leaf_shared(m: Machine, state: Tensor) -> Tensor | None:
 def changed_unseen(m: Machine, value: Value, before: Tensor) -> None:
     """After a change that autograd does not record, the grad_fn of a view is made again when it is next asked for.
 
-    So is that of all views which count their versions together with what was changed.
+    So is that of all views which count their versions together with what was changed: views of one base do wherever
+    `.data =` has put them.
     """
     storage = frozenset[int]().union(*(state.storage for _, state in m.tensors(value)))
-    for address in m.store.sharing.on(storage):
+    on = m.store.sharing.on(storage)
+    bases = bases_of(m, value) if m.given_data else NOTHING
+    for address in sorted({*on, *bases, *m.store.sharing.over(bases)}) if bases else on:
         other = m.cells.get(address)
-        if type(other) is not Tensor or not other.storage & storage:
+        if type(other) is not Tensor or not (other.storage & storage or other.base & bases):
             continue
         if other.view & other.requires_grad & YES and _may_count_together(m, before, other):
             m.store.set(address, made_again(other))

@@ -191,6 +191,7 @@ def set_attribute(m: Machine, value: Value, name: str, new: Value, node: ast.AST
             m.judge.data_assigned(node, value, state, source)
             m.judge.snapshots.restored(node, value, new)
         if source is not None:
+            m.given_data.update(ref.address & ~1 for ref in refs(value))
             m.update(value, partial(_with_data, source=source))
     elif name == "grad":
         for ref, _ in m.tensors(value):
