@@ -318,7 +318,9 @@ class Machine:
         self.too_long: set[ast.AST] = set()  # the decorators of other modules that take too many steps
         # By even address the parameters that were made of what has a version counter of its own, which they go on with.
         self.counters: dict[int, Alias] = {}
-        self.given_data: set[int] = set()  # by even address the tensors that were given other data than they had
+        self.given_data: set[int] = (
+            set()
+        )  # by even address the tensors that were given other data than they had
         self.transformed = 0  # how many transforms of functions are around
         self.gradients_made = NO  # whether the gradients of the backward under way are inference tensors
         self.again: list[Any] = []  # what runs, or runs once more, when a backward comes by

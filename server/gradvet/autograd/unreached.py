@@ -217,7 +217,11 @@ def _class(m: Machine, node: ast.ClassDef, later: frozenset[str]) -> None:
     if node in m.without_grad:
         m.store.set(MODE, GRAD | NO_GRAD)  # so will perhaps be what is left
     flags = flags_of(m, info, instance)
-    ran = [child for child in left if not _was_run(m, info, child) and _method(m, info, child, instance, flags, 1)]
+    ran = [
+        child
+        for child in left
+        if not _was_run(m, info, child) and _method(m, info, child, instance, flags, 1)
+    ]
     made = _noticed(m)
     # Where no graph was made or kept and no step, none can pile up.
     again = made != seen and (made.steps != seen.steps or _lasts(m, before))

@@ -66,13 +66,14 @@ def _computed(m: Machine, value: Value, path: str, depth: int) -> tuple[Tensor, 
             if content.rest is not None and content.nonempty:
                 parts.append(("", content.rest))
         elif isinstance(content, Dict):
-            parts = [("", item) for _, item in content.items]
+            parts = [("", item) for key, item in content.items if key not in content.perhaps]
         elif isinstance(content, Layer):
             parts = list(content.children)
         if isinstance(content, (Instance, Layer)):
             for name in m.attributes.get(value.address & ~1, ()):
-                if not name.startswith("#") and name != "grad":
-                    parts.append((name, m.cells.get((value.address, name))))
+                keys = (value.address, name), (value.address & ~1, name)
+                if not name.startswith("#") and name != "grad" and m.store.perhaps.isdisjoint(keys):
+                    parts.append((name, m.cells.get(keys[0])))
     for name, part in parts:
         found = _computed(m, part, f"{path}.{name}".strip("."), depth + 1)
         if found is not None:

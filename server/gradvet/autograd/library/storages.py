@@ -126,9 +126,7 @@ def _counter(m: Machine, state: Tensor) -> Alias | None:
 def _counter_of_parameter(m: Machine, state: Tensor) -> Alias | None:
     """What a parameter, or the one of which a tensor is a view, goes on to count its versions with."""
     on = state.base if state.view == YES else m.store.sharing.on(state.storage)
-    found = [
-        m.counters.get(at & ~1) for at in sorted(on) if state.view == YES or m.cells.get(at) == state
-    ]
+    found = [m.counters.get(at & ~1) for at in sorted(on) if state.view == YES or m.cells.get(at) == state]
     return found[0] if found and found.count(found[0]) == len(found) else None
 
 

@@ -29,7 +29,7 @@ class Store:
     a mark, cost what was changed and not what there is.
     """
 
-    __slots__ = ("_absent", "_join", "cells", "low", "sharing", "trail", "work")
+    __slots__ = ("_absent", "_join", "cells", "low", "perhaps", "sharing", "trail", "work")
 
     def __init__(
         self, join: Callable[[Any, Any], Any], absent: Callable[[Key], Any] = lambda _: None
@@ -42,6 +42,8 @@ class Store:
         self.low = 0
         """Up to here, the trail is as it was when this was last set."""
         self.sharing = Sharing()
+        self.perhaps: set[Key] = set()
+        """The cells of objects that were there on a path which had not written these."""
         self._join, self._absent = join, absent
 
     def set(self, key: Key, value: Any) -> None:
@@ -112,6 +114,8 @@ class Store:
         for key, old in changes:
             if key not in known:
                 known[key] = self._absent(key) if old is None else old
+                if known[key] is None and type(key) is tuple and key[0] in self.cells:
+                    self.perhaps.add(key)
         for key, _ in changes:
             known[key] = self.union((known[key], get(key)))
         self.low = seen.at = len(trail)
@@ -141,6 +145,12 @@ class Store:
                     value = other.get(key, before)
                     if value is None:
                         value = self._absent(key)
+                        if (
+                            value is None
+                            and type(key) is tuple
+                            and other.get(key[0], get(key[0])) is not None
+                        ):
+                            self.perhaps.add(key)
                     if value is not None and value is not united:
                         united = value if united is None else join(united, value)
                 joined[key] = united

@@ -275,13 +275,17 @@ class Sequence(NamedTuple):
 
 
 class Dict(NamedTuple):
-    """A dict: values of known keys, which may be there, and `rest` for the others; `nonempty` when something surely is."""
+    """A dict: values of known keys, and `rest` for the others; `nonempty` when something surely is there.
+
+    Of the known keys `perhaps` are those that some path has not put there.
+    """
 
     items: tuple[tuple[Const, Value], ...] = ()
     rest: Value | None = None
     keys: Value | None = None
     kind: str = "dict"
     nonempty: bool = False
+    perhaps: frozenset[Const] = frozenset()
 
     @property
     def element(self) -> Value | None:
@@ -307,7 +311,8 @@ class Dict(NamedTuple):
                 nonempty=True,
             )
         items[key] = value
-        return self._replace(items=tuple(items.items()), nonempty=True)
+        perhaps = self.perhaps - {key} if self.perhaps else self.perhaps
+        return self._replace(items=tuple(items.items()), nonempty=True, perhaps=perhaps)
 
     def without(self, key: Const | None = None) -> "Dict":
         """The same with one key taken out, which may not be known."""
@@ -519,7 +524,10 @@ def _join_dicts(a: Dict, b: Dict) -> Dict:
     for key, value in b.items:
         items[key] = join(items[key], value) if key in items else value
     rest, keys = _join_optional(a.rest, b.rest), _join_optional(a.keys, b.keys)
-    return Dict(tuple(items.items()), rest, keys, a.kind, a.nonempty and b.nonempty)
+    perhaps = a.perhaps | b.perhaps
+    if len(a.items) < len(items) or len(b.items) < len(items):
+        perhaps |= dict(a.items).keys() ^ dict(b.items).keys()
+    return Dict(tuple(items.items()), rest, keys, a.kind, a.nonempty and b.nonempty, perhaps)
 
 
 def _join_layers(a: Layer, b: Layer) -> Any:
