@@ -350,6 +350,8 @@ class Machine:
         self.unpacked, self.taken_out, self.losses = dict[int, set[int]](), dict[int, int](), set[int]()
         # Of what is not known, by even address, what was told to clear, what was called, what showed to be a module.
         self.cleared, self.ran, self.shown = set[int](), set[int](), set[int]()
+        # By even address what stands for parameters of which nobody knows how many there are, and those of any of several.
+        self.open_leaves, self.several = set[int](), set[int]()
         self.star_imports: dict[int, list[str]] = {}
         self.imports: Any = None
         self.stand_ins: dict[ast.AST, ast.AST] = {}

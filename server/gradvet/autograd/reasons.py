@@ -105,11 +105,10 @@ class States(Mapping[ast.AST, ExpressionState]):
         """The name of a leaf; empty where nothing is known of it."""
         content = self._cells.get(leaf)
         if type(content) is not Tensor:
-            return self._leaf_names.get(leaf & ~1, "")
+            return self._leaf_names.get(leaf & ~1, "").replace("`", "")
         origin = content.origin
-        return self._leaf_names.get(leaf & ~1) or (
-            _words(origin).replace("`", "") if origin is not None else ""
-        )
+        name = self._leaf_names.get(leaf & ~1) or (_words(origin) if origin is not None else "")
+        return name.replace("`", "")
 
     def way(self, node: ast.AST) -> Way | None:
         """The way of a gradient from an expression, as the run left the graph."""

@@ -179,6 +179,12 @@ class Flow:
         state = self.machine.cells.get(address)
         return type(state) is Tensor and bool(state.parameter & YES)
 
+    def parted(self, whole: int, part: int) -> None:
+        """Some of the parameters for which a leaf stands are looked at by themselves."""
+        for noted in (self.owned, self.stepped, self.read):
+            if whole & ~1 in noted:
+                noted.add(part & ~1)
+
     def owns(self, optimizer: Optimizer) -> None:
         """An optimizer was made."""
         self.owned |= {leaf & ~1 for leaf in optimizer.owns}

@@ -34,6 +34,8 @@ class FreezeNotes:
     """After how much work a parameter was made to train again, and with which others."""
     asked: set[int] = field(default_factory=set)
     """The parameters that were made to train after they had been frozen."""
+    ever_asked: set[int] = field(default_factory=set)
+    """The parameters that were made to train at any time."""
 
     def used(self) -> None:
         """A module was called, a backward or a step was made, an optimizer was given its parameters."""
@@ -43,6 +45,8 @@ class FreezeNotes:
         """The flag of a parameter is set."""
         outermost = self.machine.frames[1] if len(self.machine.frames) > 1 and self.machine.alone else None
         before, place = self.frozen.get(leaf), (site, self.machine.where())
+        if trains:
+            self.ever_asked.add(leaf)
         if trains and before is not None:
             self.asked.add(leaf)
         elif not trains:
@@ -61,6 +65,17 @@ class FreezeNotes:
             together = self.undone.setdefault(((before.site, before.calls), place), set())
             together.add(leaf)
             self.thawed[leaf] = (self.work, together)
+
+    def some_train(self, leaf: int) -> None:
+        """Some of the parameters for which a leaf stands are made to train."""
+        self.ever_asked.add(leaf)
+        if leaf in self.frozen:
+            self.asked.add(leaf)
+
+    def parted(self, whole: int, part: int) -> None:
+        """Some of the parameters for which a leaf stands are looked at by themselves."""
+        if whole in self.frozen:
+            self.frozen.setdefault(part, self.frozen[whole])
 
     def edited(self, state: Tensor) -> None:
         """A frozen parameter was changed in place, which torch refuses while it trains: that was what it was frozen for."""

@@ -47,6 +47,7 @@ from gradvet.autograd.judging.walks import Walks
 from gradvet.autograd.library import unrecorded
 from gradvet.autograd.library.evidence import remember
 from gradvet.autograd.library.layers import BUFFERS, is_module, members
+from gradvet.autograd.library.open_modules import readable
 from gradvet.autograd.library.storages import savers
 from gradvet.autograd.library.tensor_methods import in_forward
 from gradvet.autograd.machine import Loop, Machine
@@ -398,9 +399,28 @@ class Judge:
             if str(key[1]).startswith("#") or not is_module(m, value):
                 continue
             for path, leaf in members(m, value).parameters:
-                name = f"{key[1]}.{path}"
+                name = readable(f"{key[1]}.{path}")
                 if key[1] != "self" and len(name) > len(self.leaf_names.get(leaf.address, "")):
                     self.leaf_names[leaf.address] = name
+
+    def parted(self, whole: int, part: int) -> None:
+        """Of the parameters for which a leaf stands some are looked at by themselves: what is noted of it holds of them."""
+        self.freezes.parted(whole & ~1, part & ~1)
+        self.given.parted(whole, part)
+        self.protocol.parted(whole, part)
+        self.flow.parted(whole, part)
+        if whole in self.reached_leaves:
+            self.reached_leaves.add(part)
+        own = frozenset({part})
+        for at, (ref, made, site) in enumerate(self.optimizers):
+            if whole in made.owns:
+                self.optimizers[at] = (ref, made._replace(owns=made.owns | own), site)
+                self.machine.update(
+                    ref,
+                    lambda c: (
+                        c._replace(owns=c.owns | own) if type(c) is Optimizer and whole in c.owns else c
+                    ),
+                )
 
     def evaluated(self, receiver: Value, site: ast.AST) -> None:
         """`eval()` was called on a module, and so on those in it."""

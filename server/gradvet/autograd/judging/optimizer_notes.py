@@ -8,6 +8,7 @@ from typing import NamedTuple
 from gradvet.autograd.events import Backward
 from gradvet.autograd.events_leaf import OptimizerMisses
 from gradvet.autograd.library.layers import is_module, members
+from gradvet.autograd.library.open_modules import OTHERS, readable
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import NO, YES, Tensor
 from gradvet.autograd.memory.gradients import CLEAR
@@ -63,6 +64,15 @@ class OptimizerNotes:
                 frozen |= {leaf & ~1 for leaf in leaves}
         self.taken[site] = Taken(site, m.where(), found, frozen)
 
+    def parted(self, whole: int, part: int) -> None:
+        """Some of the parameters for which a leaf stands are looked at by themselves."""
+        for taken in self.taken.values():
+            for flags in taken.modules.values():
+                if whole in flags:
+                    flags.setdefault(part, flags[whole])
+            if whole & ~1 in taken.frozen:
+                taken.frozen.add(part & ~1)
+
     def stepped(self, optimizer: Ref, content: object, site: ast.AST) -> None:
         """An optimizer makes a step: on nothing, where all that it has is frozen and holds no gradient from before."""
         if type(content) is not Optimizer or optimizer.address in self.moving:
@@ -96,6 +106,8 @@ class OptimizerNotes:
         if any(not content.all_known for content in owners):
             return
         owned = {leaf & ~1 for content in owners for leaf in content.owns}
+        others = self._others({ref.address & ~1 for ref, _, _ in optimizers})
+        owned |= {leaf & ~1 for leaf in reached if others and self._has_another(leaf, others)}
         for taken in self.taken.values():
             missed: dict[int, str] = {}
             late = False
@@ -109,13 +121,20 @@ class OptimizerNotes:
                         continue
                     # A thaw that waits for its epoch is one nevertheless.
                     thawed = self._flag(leaf.address) & YES and leaf.address in flags
+                    thawed = thawed and leaf.address & ~1 in m.judge.freezes.ever_asked
                     if (thawed or self._flag(leaf.address) == YES) and flags.get(leaf.address, NO) == NO:
                         late |= leaf.address in flags
                         known = missed.get(leaf.address, "")
                         missed[leaf.address] = path if len(path) > len(known) else known
             if missed:
                 place = None if late else m.site_of(next(iter(missed)))
-                names = tuple(sorted(missed.values()))
+                called = m.judge.leaf_names
+                names = tuple(
+                    sorted(
+                        (called.get(leaf) or OTHERS) if path == OTHERS else readable(path)
+                        for leaf, path in missed.items()
+                    )
+                )
                 m.emit(OptimizerMisses(taken.site, taken.calls, names, place, late))
         if not any(type(event) is OptimizerMisses for event in m.events):
             self._thawed(optimizers, reached, owned)
@@ -126,6 +145,24 @@ class OptimizerNotes:
             self._left_out(optimizers, owned)
         if not any(type(event) is Backward and event.root.requires_grad == NO for event in m.events):
             self._all_frozen(optimizers)
+
+    def _others(self, known: set[int]) -> list[tuple[ast.AST | None, frozenset[int]]]:
+        """The optimizers made elsewhere that make steps: by which function that is run by itself, and with what."""
+        protocol = self.machine.judge.protocol
+        return [
+            (
+                protocol.sites[step.number].begins,
+                frozenset(leaf & ~1 for leaf in protocol.given_to(step.optimizer)),
+            )
+            for step in protocol.steps
+            if step.optimizer & ~1 not in known and not step.manual
+        ]
+
+    def _has_another(self, leaf: int, others: list[tuple[ast.AST | None, frozenset[int]]]) -> bool:
+        """Whether an optimizer that is made elsewhere may have a parameter: it steps where a backward fills its gradient."""
+        protocol = self.machine.judge.protocol
+        filled = {protocol.sites[number].begins for number in protocol.fills.get(leaf & ~1, ())}
+        return any(begins in filled and (not given or leaf & ~1 in given) for begins, given in others)
 
     def _thawed(
         self, optimizers: list[tuple[Ref, Optimizer, ast.AST]], reached: set[int], owned: set[int]
@@ -278,12 +315,12 @@ def parameter_names(m: Machine, leaves: Iterable[int]) -> tuple[str, ...]:
     """The names of parameters, by the attribute or variable that holds their module; what has none is left out."""
     wanted, found = {leaf & ~1 for leaf in leaves}, dict[int, str]()
     for key, value in list(m.cells.items()) if wanted else ():
-        if type(value) is not Ref or type(key) is not tuple or str(key[1]).startswith("#"):
+        if type(value) is not Ref or type(key) is not tuple or str(key[1]).startswith(("#", "[")):
             continue
         for path, leaf in members(m, value).parameters if is_module(m, value) else ():
-            name = f"{key[1]}.{path}"
+            name = readable(f"{key[1]}.{path}")
             if leaf.address & ~1 in wanted and key[1] != "self":
                 found[leaf.address & ~1] = max(found.get(leaf.address & ~1, ""), name, key=len)
     known = m.judge.leaf_names if m.judge is not None else {}
-    names = [found.get(leaf) or known.get(leaf, "") for leaf in wanted]
+    names = [max(found.get(leaf, ""), known.get(leaf, ""), key=len) for leaf in wanted]
     return tuple(sorted(filter(None, names)))

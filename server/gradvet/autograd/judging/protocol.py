@@ -82,6 +82,12 @@ class Site(NamedTuple):
         """The node, and the calls that led there."""
         return {self.node, *self.calls}
 
+    @property
+    def begins(self) -> ast.AST | None:
+        """The function that was run by itself when the place was reached."""
+        first = self.calls[0] if self.calls else None
+        return first if isinstance(first, (ast.FunctionDef, ast.AsyncFunctionDef)) else None
+
 
 class Step(NamedTuple):
     """A step that met these gradients; one that is made by hand has `read` the gradient before."""
@@ -199,11 +205,11 @@ class Protocol:
         self.machine.store.set((ANY, SCALED), scaled)
         self.last = number
         for optimizer, owns in ((ANY, NOTHING), *self.optimizers.items()):
-            if not known or not (owns or self._given_to(optimizer)).isdisjoint(root.leaves):
+            if not known or not (owns or self.given_to(optimizer)).isdisjoint(root.leaves):
                 self._change(optimizer, lambda g: after_backward(g, number, scaled), certain=True)
                 self.given_by.setdefault(optimizer, set()).add(number)
 
-    def _given_to(self, optimizer: int) -> frozenset[int]:
+    def given_to(self, optimizer: int) -> frozenset[int]:
         """The parameters of the modules that were handed to what made an optimizer: `get_optimizer(model, lr)`."""
         found = self.handed.get(optimizer)
         if found is None:
@@ -266,6 +272,22 @@ class Protocol:
         """An optimizer was made."""
         self.owned |= content.owns
         self.optimizers[ref.address] = content.owns if content.all_known else frozenset()
+
+    def parted(self, whole: int, part: int) -> None:
+        """Some of the parameters for which a leaf stands are looked at by themselves."""
+        known = self.machine.cells.get((whole, KEY))
+        if known is not None:
+            self.machine.store.set((part, KEY), known)
+        if whole & ~1 in self.fills:
+            self.fills.setdefault(part & ~1, set()).update(self.fills[whole & ~1])
+        for number, leaves in self.leaves_of.items():
+            if whole in leaves:
+                self.leaves_of[number] = leaves | {part}
+        for optimizer, owns in self.optimizers.items():
+            if whole in owns:
+                self.optimizers[optimizer] = owns | {part}
+        if whole in self.owned:
+            self.owned.add(part)
 
     def clear(self, leaves: Iterable[int], node: ast.AST, optimizer: int = 0) -> None:
         """`zero_grad()` of a module, or of an optimizer: of the leaves that are known, and of an optimizer as a whole."""

@@ -311,7 +311,7 @@ class StepVerdicts:
     def _dropped(self, site: Site, gradients: list[Gradient], loop: ast.AST | None, *, known: bool) -> None:
         cleared = sorted({n for g in gradients for n in g.clears})
         lost = sorted(
-            {n for g in gradients for n, _ in g.lost if _begins(self.protocol.sites[n]) is _begins(site)}
+            {n for g in gradients for n, _ in g.lost if self.protocol.sites[n].begins is site.begins}
         )
         if loop is None:
             # What another optimizer has used as well is to blame where it stands beside the step, and nothing else is.
@@ -337,7 +337,7 @@ class StepVerdicts:
         for number, clear in g.lost:
             if number not in g.backwards or clear not in g.clears:
                 continue
-            if _begins(self.protocol.sites[number]) is not _begins(site):
+            if self.protocol.sites[number].begins is not site.begins:
                 continue  # whoever calls the one and the other may step in between
             clearing = {loop.node for loop in self.protocol.sites[clear].loops}
             for loop in self.protocol.sites[number].loops:
@@ -458,12 +458,6 @@ class StepVerdicts:
 
 def _row(site: Site) -> int:
     return getattr(site.node, "lineno", 0)
-
-
-def _begins(site: Site) -> ast.AST | None:
-    """The function that was run by itself when a place was reached."""
-    first = site.calls[0] if site.calls else None
-    return first if isinstance(first, (ast.FunctionDef, ast.AsyncFunctionDef)) else None
 
 
 def _is_of_torch(backward: ast.AST) -> bool:

@@ -186,6 +186,7 @@ class Targets:
         ends = self.flow.walk(part.nodes, SHAPE | LINEAR).ends
         return bool(ends) and all(
             at in self.flow.outputs
+            and self.flow.outputs[at].leaves
             and all(type(cells.get(leaf)) is Tensor for leaf in self.flow.outputs[at].leaves)
             for at in ends
         )

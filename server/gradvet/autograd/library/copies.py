@@ -123,6 +123,10 @@ def copied(m: Machine, value: Value, site: ast.AST, done: dict[int, Ref]) -> Val
 
     match content:
         case Tensor():
+            if value.address & ~1 in m.open_leaves:
+                m.open_leaves.add(address)
+            if value.address & ~1 in m.several:
+                m.several.add(address)
             own = frozenset({address})
             content = content._replace(
                 storage=own,
@@ -149,7 +153,9 @@ def copied(m: Machine, value: Value, site: ast.AST, done: dict[int, Ref]) -> Val
             rest = None if content.rest is None else again(content.rest)
             content = content._replace(parameters=parameters, children=children, rest=rest)
         case Opaque():
-            content = content._replace(inputs=())
+            holder = content.inputs[0] if content.inputs else None
+            kept = done.get(holder.address) if type(holder) is Ref else None
+            content = content._replace(inputs=() if kept is None else (kept,))
     m.place(address, content)
     _copy_cells(m, value, ref, again)
     return ref

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from gradvet.autograd.knowledge.lookup import load
+from gradvet.autograd.library import open_modules
 from gradvet.autograd.library.inputs import made_in
 from gradvet.autograd.library.kept import Operand
 from gradvet.autograd.machine import Machine
@@ -177,8 +178,9 @@ def as_module(
     origin = Origin(content.origin.node if content.origin else ast.Pass(), f"parameters of {words}")
     part = m.place_part(ref.address, "#parameters", None)
     state = parameter_state(part.address, origin, assumes)
-    m.store.set(part.address, state._replace(requires_grad=trains))
-    layer = Layer("", (("parameters", part.address),))
+    state = open_modules.shown(m, ref, part.address, state._replace(requires_grad=trains))
+    m.store.set(part.address, state)
+    layer = Layer("", ((open_modules.OTHERS, part.address),))
     m.write(ref, layer)
     if trains == YES:
         m.shown.add(ref.address & ~1)
@@ -456,24 +458,28 @@ def members(m: Machine, value: Value) -> Members:
                 visit(child, f"{path}.{name}".lstrip("."))
             if content.rest is not None:
                 visit(content.rest, path)
-            attributes(ref, path)
+            attributes(ref, path, is_open=not content.name)
         elif type(content) is Instance and m.classes[content.owner].is_module:
             modules[ref] = path
-            attributes(ref, path)
+            attributes(ref, path, is_open=False)
         elif type(content) is Opaque:
             complete[0] = False
 
-    def attributes(ref: Ref, path: str) -> None:
+    def attributes(ref: Ref, path: str, *, is_open: bool) -> None:
         for name in m.attributes.get(ref.address & ~1, ()):
             if name.startswith("#") or name == "grad":
                 continue
             cell = m.cells.get((ref.address, name))
             if cell is None or type(cell) in (Const, Number, Text):
                 continue
-            if type(cell) is Ref and type(m.cells.get(cell.address)) in (Tensor, Layer, Instance):
-                enter(cell, f"{path}.{name}".lstrip("."))
+            inner = f"{path}{'' if name.startswith('[') else '.'}{name}".lstrip(".")
+            content = m.cells.get(cell.address) if type(cell) is Ref else None
+            if type(content) in (Tensor, Layer, Instance):
+                enter(cell, inner)
             elif type(cell) in (Union, Each):
-                visit(cell, f"{path}.{name}".lstrip("."))
+                visit(cell, inner)
+            elif is_open and type(content) is Opaque and content.inputs[:1] == (ref,):
+                attributes(cell, inner, is_open=True)
 
     visit(value, "")
     return Members(

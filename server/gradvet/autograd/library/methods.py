@@ -18,6 +18,7 @@ from gradvet.autograd.library import (
     made_tensors,
     module_calls,
     module_methods,
+    open_modules,
     optimizers,
     tensor_methods,
     tensors,
@@ -62,6 +63,7 @@ from gradvet.autograd.memory.values import (
     Unknown,
     Value,
     const,
+    is_plain,
     join_all,
     join_cells,
 )
@@ -506,6 +508,8 @@ def _as_tensor_method(m: Machine, ref: Ref, content: Opaque, name: str, call: Ca
         m.update(made, lambda t: t._replace(cuts=cuts) if type(t) is Tensor else t)
         return made
     if name == "requires_grad_":
+        flag = call.argument(0, "requires_grad")
+        open_modules.flag_set(m, ref, TRUE if flag is None else flag, by_method=True)
         if call.args or call.keywords:
             return ref  # a module has the method as well, and who sets the flag to something does it mostly of one
         address = ref.address
@@ -563,7 +567,7 @@ _PURE = frozenset(
 def _formatted(receiver: Const, call: Call) -> Value:
     """`"layer_{}".format(3)`, when all that goes in is known."""
     given = (*call.args, *call.keywords.values())
-    if call.star is not None or call.stars is not None or not all(type(v) is Const for v in given):
+    if call.star is not None or call.stars is not None or not all(map(is_plain, (receiver, *given))):
         return Text()
     try:
         words = {word: value.value for word, value in call.keywords.items()}
@@ -574,10 +578,8 @@ def _formatted(receiver: Const, call: Call) -> Value:
 
 
 def _text_method(m: Machine, receiver: Value, name: str, call: Call) -> Value:
-    known = (
-        type(receiver) is Const and type(receiver.value) is str and not call.keywords and call.star is None
-    )
-    if known and name in _PURE and all(type(arg) is Const for arg in call.args):
+    known = is_plain(receiver) and type(receiver.value) is str and not call.keywords and call.star is None
+    if known and name in _PURE and all(map(is_plain, call.args)):
         try:
             return const(getattr(receiver.value, name)(*(arg.value for arg in call.args)))
         except (TypeError, ValueError):

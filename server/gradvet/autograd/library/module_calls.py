@@ -16,6 +16,7 @@ from gradvet.autograd.library.layers import (
     training_of,
     words_of,
 )
+from gradvet.autograd.library.open_modules import OTHERS
 from gradvet.autograd.library.operations import dropping, mutate, results
 from gradvet.autograd.library.results import computed
 from gradvet.autograd.machine import Machine
@@ -57,6 +58,11 @@ def call_layer(m: Machine, ref: Ref, content: Layer, call: Call) -> Value:
         content.children and not content.parameters and content.name == ""
     ):
         return _chain(m, content, call)
+    if not content.name and content.own(OTHERS) is not None:
+        inside = tuple(
+            Operand("parameters", part, m.cells[part.address]) for _, part in members(m, ref).parameters
+        )
+        return opaque_forward(m, ref, [*inside, *_computed_now(m, ref, call.node)], call)
     own = ((part, content.own(part)) for part in dict(content.parameters))
     trains = tuple(
         Operand("parameters", value, state, part.startswith("bias"))

@@ -3,9 +3,16 @@
 from collections.abc import Callable, Iterable
 
 from gradvet.autograd.held import held_tensors
-from gradvet.autograd.library import flags, hooks
+from gradvet.autograd.library import flags, hooks, open_modules
 from gradvet.autograd.library.half import module_cast
-from gradvet.autograd.library.layers import MODULE_METHODS, _loaded, _registered, members, parameter_state
+from gradvet.autograd.library.layers import (
+    MODULE_METHODS,
+    _loaded,
+    _registered,
+    is_module,
+    members,
+    parameter_state,
+)
 from gradvet.autograd.library.storages import written_unseen
 from gradvet.autograd.library.tensors import set_requires_grad
 from gradvet.autograd.machine import Machine
@@ -17,6 +24,7 @@ from gradvet.autograd.memory.domain import (
 )
 from gradvet.autograd.memory.values import (
     FALSE,
+    NAME,
     NONE,
     TRUE,
     Bound,
@@ -37,8 +45,8 @@ from gradvet.autograd.memory.values import (
     join_all,
     refs,
 )
-from gradvet.autograd.python.calls import Call, call_value, find_in_class, unknown_call
-from gradvet.autograd.python.objects import element_of, items_of
+from gradvet.autograd.python.calls import HANDED_OVER, Call, call_value, find_in_class, unknown_call
+from gradvet.autograd.python.objects import child, element_of, items_of
 
 
 def set_training(m: Machine, value: Value, mode: Value) -> None:
@@ -120,7 +128,34 @@ def call_module_method(m: Machine, method: Method, call: Call) -> Value:
         module_cast(m, (ref for _, ref in members(m, receiver).parameters), name, call)
     if name in MODULE_METHODS:
         return receiver
+    got = m.cells.get((getattr(receiver, "address", -1), open_modules.getter_name(name)))
+    if got is not None and not call.args and not call.keywords:
+        return got
+    if call.node in m.lone and type(receiver) is Ref:
+        _may_change(m, receiver)
     return unknown_call(m, call, f"the result of `{name}`", receiver)
+
+
+def _may_change(m: Machine, module: Value) -> None:
+    """Something that is not followed is done to a module: what is frozen of it may be so no more, or have company."""
+    inside = members(m, module) if is_module(m, module) else None
+    found = (
+        [ref for _, ref in inside.parameters if open_modules.stands_for_many(m, ref)]
+        if inside is not None
+        else []
+    )
+    if inside is None and type(module) is Ref:
+        whole = open_modules.whole_of(m, module)
+        found = [whole] if whole is not None else []
+    for ref in found:
+        open_modules.some_train(m, ref)
+
+
+def _handed_over(m: Machine, call: Call) -> None:
+    """What is not followed is given modules, or parts of them."""
+    for value in call.all_values() if m.open_leaves else ():
+        for ref in refs(value):
+            _may_change(m, ref)
 
 
 def _assigned(m: Machine, receiver: Value, given: Value) -> None:
@@ -128,7 +163,7 @@ def _assigned(m: Machine, receiver: Value, given: Value) -> None:
     content = m.cells.get(getattr(given, "address", -1))
     every = NOTHING.union(*(state.storage for _, state in held_tensors(m, given)))
     for name, ref in members(m, receiver).parameters:
-        own = content.get(const(name)) if type(content) is Dict else None
+        own = content.get(_name(name)) if type(content) is Dict else None
         state = None if own is None else m.tensor(own)
         places = every if state is None else state.storage
         m.update(ref, lambda t, places=places: t._replace(storage=places or t.storage))  # type: ignore[misc]
@@ -158,6 +193,12 @@ def _by_path(m: Machine, receiver: Value, name: str, call: Call) -> Value:
     named = [ref for known, ref in pairs if type(path) is Const and path.value == known]
     if named:
         return join_all(named)
+    if (
+        type(path) is Const
+        and type(receiver) is Ref
+        and any(p == open_modules.OTHERS for p, _ in found.parameters)
+    ):
+        return child(m, receiver, str(path.value), call.node)
     if name == "get_buffer" or not found.complete or not pairs or type(path) is Const:
         return m.unknown(call.node, f"the result of {name}", (receiver,), "member")
     return join_all([ref for _, ref in pairs])
@@ -192,19 +233,33 @@ def _listed(m: Machine, receiver: Value, name: str, call: Call) -> Value:
         pairs = (("parameters", inherited),)
     if not pairs and found.complete and _is_whole(m, receiver):
         return m.new(call.node, Sequence("members", ()), name)
-    if not pairs and name.endswith("children"):
-        part: Value = m.unknown(call.node, flags.CHILD)
+    is_open = any(path == open_modules.OTHERS for path, _ in found.parameters)
+    if name.endswith("children") and (is_open or not pairs):
+        part: Value = (
+            open_modules.child_of(m, receiver, flags.CHILD, call.node)
+            if is_open and type(receiver) is Ref
+            else m.unknown(call.node, flags.CHILD)
+        )
+        part = join_all([part, *(ref for _, ref in pairs)]) or part
         part = Tuple((Text(), part)) if name.startswith("named_") else part
         return m.new(call.node, Sequence("generator", None, part), name)
     if not pairs:
         return m.new(call.node, Sequence("generator", None, Unknown("a member of a module")), name)
     named = name.startswith("named_")
     each = dict.fromkeys((path, found.either.get(ref, ref)) for path, ref in pairs)
-    items = tuple(Tuple((const(path), value)) if named else value for path, value in each)
+    some = is_open and name == "named_modules"
+    items = tuple(Tuple((_name(path, some=some), value)) if named else value for path, value in each)
     made = m.new(call.node, Sequence("members", items, nonempty=True), name)
     if m.judge is not None:
         m.judge.protocol.generator(made)
     return made
+
+
+def _name(path: str, *, some: bool = False) -> Value:
+    """The name of a member; what stands for several, or is one of `some`, has any."""
+    if some:
+        return Text()
+    return Const(NAME, path) if path.rpartition(".")[2] == open_modules.OTHERS else const(path)
 
 
 def _of_subclass(m: Machine, receiver: Value) -> Ref | None:
@@ -244,7 +299,7 @@ def _state_dict(m: Machine, receiver: Value, call: Call) -> Value:
                 address,
                 Tensor(storage=state.storage, inference=state.inference, alias=alias, origin=origin),
             )
-            parts.append((const(name), Ref(address)))
+            parts.append((_name(name), Ref(address)))
     rest = None if parts else Unknown("a tensor of a state_dict")
     return m.new(call.node, Dict(tuple(parts), rest, Text() if rest else None, "state_dict"), "state_dict")
 
@@ -299,3 +354,6 @@ def _dict_view(m: Machine, receiver: Value, name: str, call: Call) -> Value:
     if content.rest is None:
         return m.new(call.node, Sequence("members" if name != "keys" else "list", items), name)
     return m.new(call.node, Sequence("list", None, pick("", content.rest)), name)
+
+
+HANDED_OVER.append(_handed_over)

@@ -219,9 +219,16 @@ def set_requires_grad(m: Machine, value: Value, flag: Value, node: ast.AST) -> N
             continue
         if wanted == YES and state.inference == YES and not m.mode & INFERRING:
             continue  # torch raises
-        if m.judge is not None and wanted != MAYBE and state.parameter & YES:
+        if ref.address & ~1 in m.several:
+            if m.judge is not None and wanted == YES:
+                m.judge.freezes.some_train(ref.address & ~1)
+        elif m.judge is not None and wanted != MAYBE and state.parameter & YES:
             m.judge.freezes.flag_set(node, ref.address & ~1, trains=wanted == YES)
         leaves = frozenset({ref.address}) if wanted & YES else NOTHING
+        if ref.address & ~1 in m.several:  # some of them, and nobody knows which
+            asked, own = state.requires_grad | wanted, state.leaves | leaves
+            m.store.set(ref.address, state._replace(requires_grad=asked, leaves=own))
+            continue
         # A constant that may require grad only for the sake of data, or `requires_grad = True` would raise.
         constant = state.requires_grad == NO or (state.requires_grad == MAYBE and bool(state.dead))
         forced = made_leaf(m, node, ref, state) if wanted == YES and constant else NOTHING

@@ -40,7 +40,10 @@ class Each(NamedTuple):
 
 
 class Const(NamedTuple):
-    """A known number, string, None, or other constant. `kind` keeps True and 1 apart."""
+    """A known number, string, None, or other constant. `kind` keeps True and 1 apart.
+
+    A `NAME` stands for the names of several things at once: as a key it is one, and what is in it is not known.
+    """
 
     kind: str
     value: Any
@@ -201,6 +204,15 @@ NESTED = "nested"
 NONE = Const("NoneType", None)
 TRUE = Const("bool", True)
 FALSE = Const("bool", False)
+
+
+NAME = "name"
+"""The kind of a constant that stands for names."""
+
+
+def is_plain(value: Value) -> bool:
+    """Whether a value is a constant of which the text or number is known."""
+    return type(value) is Const and value.kind != NAME
 
 
 def const(value: object) -> Const:

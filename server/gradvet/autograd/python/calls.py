@@ -145,6 +145,7 @@ _WITHOUT_METHODS = ("builtins.object", "abc.", "typing.Protocol", "typing.Generi
 External_ = Callable[[Machine, str, Call], Value]
 CALL_EXTERNAL: list[External_] = []
 CALL_METHOD: list[Callable[[Machine, Method, Call], Value]] = []
+HANDED_OVER: list[Callable[[Machine, Call], None]] = []
 MAKE_BASE: list[Callable[[Machine, Ref, int, Call], None]] = []
 WAITING_MODE: list[Callable[[list[tuple[int, ast.AST | None]]], Mode | None]] = []
 LAMBDA_RAN: list[Callable[[Machine, ast.Lambda, Value], None]] = []
@@ -260,6 +261,8 @@ def unknown_call(
     """
     if m.judge is not None:
         if not _is_builtin(call):
+            for note in HANDED_OVER if runs else ():
+                note(m, call)
             m.judge.protocol.unfollowed(call, clears=clears, runs=runs)
         if m.judge.snapshots.taken:
             m.judge.snapshots.handed_over(call.all_values())

@@ -10,6 +10,7 @@ from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import FLOAT, MAYBE, NO, YES, Tensor
 from gradvet.autograd.memory.store import Delta
 from gradvet.autograd.memory.values import (
+    NAME,
     NESTED,
     NONE,
     Bound,
@@ -118,7 +119,7 @@ def is_instance(m: Machine, atom: Value, classes: tuple[Value, ...]) -> int:
     known_names = all(type(c) is External for c in classes)
     kind = type(atom)
     if kind in (Const, Number, Text):
-        word = "str" if kind is Text else atom.kind
+        word = "str" if kind is Text or atom.kind == NAME else atom.kind
         if not known_names:
             return NO
         wanted = {w for name in names for w in _PLAIN.get(name.rpartition(".")[2], ())}

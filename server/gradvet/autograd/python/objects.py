@@ -5,13 +5,23 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from gradvet.autograd.library import arrays, flags, forgotten, indexing, layers, tensor_methods, tensors
+from gradvet.autograd.library import (
+    arrays,
+    flags,
+    forgotten,
+    indexing,
+    layers,
+    open_modules,
+    tensor_methods,
+    tensors,
+)
 from gradvet.autograd.library.distributions import distribution_property
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import YES, Origin, Tensor
 from gradvet.autograd.memory.values import (
     ANY_ITEM,
     MOST_ATOMS,
+    NAME,
     NESTED,
     NONE,
     Array,
@@ -270,6 +280,8 @@ def set_attribute(m: Machine, value: Value, name: str, new: Value, node: ast.AST
         if type(content) is Layer and layers.set_parameter(m, value, content, name, new):
             return
         flags.assigned(m, value, name, new, node)
+        if name == flags.FLAG:
+            open_modules.flag_set(m, value, new)
         m.write_cell(value, name, new)
         if m.judge is not None:
             m.judge.stored(node, value, new, name)
@@ -283,13 +295,19 @@ def set_attribute(m: Machine, value: Value, name: str, new: Value, node: ast.AST
         if m.tensor(value) is not None:
             tensors.set_attribute(m, value, name, new, node)
             return
+        if name == flags.FLAG and m.tensors(value):
+            tensors.set_requires_grad(m, value, new, node)
         for atom in value.atoms:
+            if name == flags.FLAG:
+                open_modules.flag_set(m, atom, new)
             if type(atom) is Ref and type(m.cells.get(atom.address)) is not Tensor:
                 m.write_cell(atom, name, new, certain=False)
     elif kind is Class:
         m.store.set((value.address, name), new)
     elif kind is OwnModule:
         m.store.set((value.scope, name), new)
+    elif kind is Unknown and name == flags.FLAG:
+        open_modules.flag_set(m, value, new)
 
 
 # -- items
@@ -340,7 +358,7 @@ def get_item(m: Machine, value: Value, key: Value, node: ast.AST) -> Value:
         return join_all(found) if found else Unknown()
     if kind is Number and value.kind == NESTED:
         return value
-    if kind is Text or (kind is Const and value.kind == "str"):
+    if kind is Text or (kind is Const and value.kind in ("str", NAME)):
         return Text()
     if kind is External or kind is Class:
         return value  # a generic alias: `list[int]`
@@ -352,6 +370,9 @@ def _key_name(key: Value) -> str:
 
 
 def _of_items(m: Machine, items: tuple[Value, ...], key: Value, node: ast.AST, kind: str) -> Value:
+    if any(open_modules.stands_for_many(m, item) for item in items):
+        one = join_all([open_modules.one_of(m, item) for item in items])
+        return m.new(node, Sequence(kind, None, one)) if type(key) is Slice else one
     if type(key) is Const and key.kind == "int" and -len(items) <= key.value < len(items):
         return items[key.value]
     if type(key) is Slice:

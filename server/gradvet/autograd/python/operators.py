@@ -17,6 +17,7 @@ from gradvet.autograd.library.tensor_methods import to_numpy
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import FLOAT, INTEGER, MAYBE, NO, NOTHING, YES, Tensor
 from gradvet.autograd.memory.values import (
+    NAME,
     Array,
     Bound,
     Class,
@@ -270,6 +271,8 @@ def _operands(m: Machine, value: Value) -> list[Value]:
 
 
 def _constants(kind: type, left: Const, right: Const) -> Value:
+    if NAME in (left.kind, right.kind):
+        return Number("bool") if kind in (ast.Eq, ast.NotEq) else Text()
     pure = _PURE.get(kind)
     if pure is not None and left.value is not None and right.value is not None:
         try:
@@ -423,8 +426,10 @@ def _contains(m: Machine, kind: type, left: Value, right: Value) -> Value:
     known: bool | None = None
     if type(left) is Const and type(content) is Dict and content.rest is None:
         known = content.get(left) is not None
-        if not known and getattr(right, "address", 0) & 1:
+        if not known and (left.kind == NAME or getattr(right, "address", 0) & 1):
             known = None
+    elif type(left) is Const and left.kind == NAME:
+        known = None
     elif type(left) in (External, Class) and type(right) is Tuple:
         answers = {same_class(left, item) for item in right.items}
         known = True if YES in answers else None if MAYBE in answers else False

@@ -5,6 +5,7 @@ import ast
 from gradvet.autograd.machine import Machine
 from gradvet.autograd.memory.domain import MAYBE, NO, YES
 from gradvet.autograd.memory.values import (
+    NAME,
     Const,
     Dict,
     Number,
@@ -62,7 +63,9 @@ def _both(first: int, second: int) -> int:
 def _equal(wanted: Value, value: Value) -> int:
     found = 0
     for atom in atoms(value):
-        if type(atom) is Const and type(wanted) is Const:
+        if NAME in (getattr(atom, "kind", ""), getattr(wanted, "kind", "")):
+            found |= MAYBE
+        elif type(atom) is Const and type(wanted) is Const:
             found |= YES if atom.value == wanted.value else NO
         elif type(atom) in (Tuple, Const):
             found |= NO

@@ -2,7 +2,7 @@
 
 import ast
 
-from gradvet.autograd.library import escapes, forgotten
+from gradvet.autograd.library import escapes, forgotten, layers, open_modules
 from gradvet.autograd.library.externals import handles
 from gradvet.autograd.machine import MODE, Machine
 from gradvet.autograd.memory.domain import MAYBE, NO, YES, Tensor
@@ -35,6 +35,7 @@ from gradvet.autograd.memory.values import (
     Unknown,
     Value,
     const,
+    is_plain,
     join,
     join_all,
 )
@@ -96,7 +97,7 @@ def _cast(m: Machine, name: str, call: Call) -> Value:
 def _int(m: Machine, name: str, call: Call) -> Value:
     if name == "builtins.len" and call.args:
         items = items_of(m, call.args[0])
-        if items is not None:
+        if items is not None and not any(open_modules.stands_for_many(m, item) for item in items):
             return const(len(items))
         content = m.cells.get(getattr(call.args[0], "address", -1))
         if type(content) is Instance:
@@ -161,7 +162,8 @@ def _enumerate(m: Machine, name: str, call: Call) -> Value:
     items = items_of(m, source)
     members = _is_members(m, source) or (bool(items) and are_parameters(m, items or ()))
     if items is not None and len(items) <= (MOST_MEMBERS if members else MOST_ITEMS):
-        pairs = tuple(Tuple((const(at), item)) for at, item in enumerate(items))
+        some = any(open_modules.stands_for_many(m, item) for item in items)
+        pairs = tuple(Tuple((Number("int") if some else const(at), item)) for at, item in enumerate(items))
         kind = "members" if members else "list"
         return m.new(call.node, Sequence(kind, pairs))
     pair = Tuple((Number("int"), element_of(m, source, call.node)))
@@ -507,10 +509,10 @@ def _hasattr(m: Machine, name: str, call: Call) -> Value:
 
 @handles("builtins.getattr")
 def _getattr(m: Machine, name: str, call: Call) -> Value:
-    if len(call.args) > 1 and type(call.args[1]) is Const:
+    if len(call.args) > 1 and is_plain(call.args[1]):
         return get_attribute(m, call.args[0], str(call.args[1].value), call.node)
     words = m.alternatives(call.args[1]) if len(call.args) > 1 else ()
-    if type(call.args[0]) is Ref and words and all(type(word) is Const for word in words):
+    if type(call.args[0]) is Ref and words and all(map(is_plain, words)):
         # Of several attributes it is any one; those that would have to be run are not gone through.
         held = [m.cells.get((call.args[0].address, str(word.value))) for word in words]
         if all(value is not None for value in held):
@@ -523,14 +525,16 @@ def _setattr(m: Machine, name: str, call: Call) -> Value:
     if len(call.args) < 3:  # noqa: PLR2004
         return NONE
     holder, word, new = call.args[:3]
-    if type(word) is Const:
+    if is_plain(word):
         set_attribute(m, holder, str(word.value), new, call.node)
     elif type(holder) is Ref:
         # Any of these attributes may be the one that is set.
-        known = {str(atom.value) for atom in m.alternatives(word) if type(atom) is Const}
+        known = {str(atom.value) for atom in m.alternatives(word) if is_plain(atom)}
         for attribute in known or set(m.attributes.get(holder.address & ~1, ())):
             if (holder.address, attribute) in m.cells:
                 m.write_cell(holder, attribute, new, certain=False)
+        if not known and layers.is_module(m, holder):
+            m.write_cell(holder, layers.UNNAMED, new, certain=False)
     return NONE
 
 
