@@ -97,3 +97,21 @@ try:
 except ValueError:
     j = w * 2
 j
+
+
+def switched_off(x):
+    torch.set_grad_enabled(False)
+    return x
+
+
+listed = [switched_off(row) for row in torch.ones(3)]  # nothing switches it on again when a comprehension ends
+k = w * 2
+torch.set_grad_enabled(True)
+total = sum(switched_off(row) for row in torch.ones(3))
+total, w * 2
+torch.set_grad_enabled(True)
+later = (switched_off(row) for row in torch.ones(3))
+w * 2
+listed = list(later)
+w * 2
+torch.set_grad_enabled(True)

@@ -406,10 +406,11 @@ def _comprehension(m: Machine, node: ast.ListComp | ast.SetComp | ast.GeneratorE
     before = m.mode
     if node in m.put_off and escapes.own_mode(m) is None:
         return _walked_once(m, waiting(m, node, NONE, Call(node, ())))
-    if kind == "generator":
-        m.store.set(MODE, escapes.mode_of_lazy(m, node))
+    started = escapes.mode_of_lazy(m, node) if kind == "generator" else before
+    m.store.set(MODE, started)
     found, thinned, shortest = _comprehend(m, node, node.generators, lambda: m.eval(node.elt))
-    m.store.set(MODE, before)
+    if kind == "generator" and (m.mode == started or node not in m.consumed):
+        m.store.set(MODE, before if m.mode == started else before | m.mode)
     if isinstance(found, list):
         made = m.new(node, Sequence(kind, tuple(found)))
     elif found is None:
