@@ -181,6 +181,22 @@ def test_what_a_second_round_would_have_raised_is_no_false_alarm_where_none_came
     assert ["requires-grad-of-nonleaf"] == [alarm.rule for alarm in false_alarms(left, twice)]
 
 
+FIRST_OF_TWO = """
+import torch
+a, b = torch.ones(2), torch.ones(2, requires_grad=True) * 2
+for _ in range(3):
+    max([a, b], key=lambda x: x.sum().item()).sum().backward()
+    torch.set_grad_enabled(False)
+    if a.sum() > 0:
+        break
+"""
+
+
+def test_a_lambda_in_a_place_that_runs_twice_does_not_mean_that_the_place_does(prober: Prober) -> None:
+    once = Program(FIRST_OF_TWO, "<small>", "")
+    assert [] == false_alarms(once, prober.probe(once))
+
+
 ONE_BATCH = """
 import torch
 from torch.utils.data import DataLoader, TensorDataset

@@ -34,7 +34,7 @@ print(first.weight.grad, last.weight.grad)
 print(last.bias.grad)
 print(first.bias.grad)
 
-# The root is computed by one graph and freed; the gradient's own is still there.
+# The graph of the root is freed, and the gradient's own is still there.
 d = torch.ones(3, requires_grad=True)
 e = torch.ones(3, requires_grad=True)
 product = d * e
@@ -70,3 +70,12 @@ for _ in range(3):
 loss = F.mse_loss(state, torch.zeros(3))
 loss.backward()
 print(rate.grad)
+
+# A power keeps its result for the gradient of its exponent.
+base = torch.full((3,), 2.0, requires_grad=True)
+exponent = torch.ones(3, requires_grad=True)
+power = base**exponent
+(of_base,) = torch.autograd.grad(power.sum(), base, create_graph=True)
+power.sum().backward()
+of_base.sum().backward()
+print(exponent.grad * 1)

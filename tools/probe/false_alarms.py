@@ -29,6 +29,8 @@ _AGAIN = frozenset({"backward-twice"})
 _LOADER = "DataLoader"
 """What gives batches, of which a dry run takes there to be several."""
 
+_OFTENER = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
 _SWALLOWING = ("suppress", "raises")
 
 
@@ -106,11 +108,15 @@ def _around(analysis: Analysis, found: Diagnostic) -> Iterator[ast.AST]:
 
 
 def _expressions(module: Module, found: Diagnostic) -> Iterator[ast.expr]:
+    """The expressions in a place, but those that run more often than it does: in a lambda, in a comprehension."""
+    oftener: set[ast.AST] = set()
     for node in ast.walk(module.tree):
-        if isinstance(node, ast.expr):
+        if isinstance(node, ast.expr) and node not in oftener:
             span = module.source.span(node)
             if found.span.start <= span.start and span.end <= found.span.end:
                 yield node
+                if isinstance(node, _OFTENER):
+                    oftener.update(ast.walk(node))
 
 
 def _swallowed(module: Module, node: ast.AST) -> bool:

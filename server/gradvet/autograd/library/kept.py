@@ -101,9 +101,11 @@ def _graph_of_gradients(m: Machine, address: int, op: Op, inputs: Inputs) -> tup
     by, complete = dependences(op, inputs)
     sure: dict[str, list[Graphed]] = {}
     for parameter, found in by.items():
-        for operand, surely in found:
-            if surely and (operand is None or operand.state.requires_grad == YES):
-                sure.setdefault(parameter, []).extend(_behind(m, address, operand))
+        kept = [o for o, surely in found if surely and (o is None or o.state.requires_grad == YES)]
+        # What is kept of the result as well may be kept for another gradient: a power's for that of its exponent.
+        behind = [o for o in kept if o is not None] or kept
+        if behind:
+            sure[parameter] = [one for operand in behind for one in _behind(m, address, operand)]
     higher = YES if sure and sure.keys() == by.keys() else NO if complete and not any(by.values()) else MAYBE
     if not sure:
         return higher, frozenset()
