@@ -163,3 +163,24 @@ chosen = quiet() if w.sum() > 0 else contextlib.nullcontext()
 with chosen:
     w * 2
 w * 2
+
+
+def wrapped(function):
+    def wrapper(*args):
+        return function(*args)
+
+    return wrapper
+
+
+@wrapped
+def cut(x):
+    return x.detach() * 2
+
+
+@wrapped
+def cut_again(x):
+    return wrapped(cut)(cut(x)) + 1
+
+
+cut(w)
+cut_again(w)

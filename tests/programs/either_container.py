@@ -75,3 +75,10 @@ with torch.inference_mode():
     parameter = torch.nn.Parameter(torch.ones(3))
 made * parameter
 parameter.exp()
+
+# What one path knows by its key is among the rest that another one has.
+some = [x for x in [torch.ones(3)] if x.sum() < 100]
+found = {k: x * 2 for k, x in {**dict(zip("ab", some)), "b": made}.items()}
+while w.sum() > 100:
+    found.update(b=w[:])
+found["b"]

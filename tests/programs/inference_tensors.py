@@ -68,3 +68,15 @@ class Given(nn.Module):
 
 with torch.no_grad():
     Given()()
+
+
+def changed_in_place() -> None:
+    """What has only to do with one need not be recorded, also where it requires grad for other data that it had."""
+    for number in range(2):
+        plain, other = torch.ones(3, 3) * nn.Linear(3, 3).bias, torch.ones(3, 3) * nn.Linear(3, 3).bias
+        with torch.inference_mode():
+            plain.data = other.data = torch.ones(3, 3)
+        plain.t_(), plain, other.exp_().mul_(2), other
+
+
+changed_in_place()

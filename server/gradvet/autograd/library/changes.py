@@ -108,8 +108,7 @@ def edit(
         changed_unseen(m, target_value, before)
         return
     address = m.address(site, f"edit{tag}")
-    certain = any(o.state.requires_grad == YES for o in asks) or before.requires_grad == YES
-    granted = in_mode(m, YES if certain else MAYBE)
+    granted = _granted(m, [before, *(operand.state for operand in asks)])
     leaves, cuts, assumes = _taken_on(NOTHING if zero else before.leaves, before, asks)
     names: frozenset[str | None] = frozenset(fn) or frozenset({ANY_FN})
     own = Operand(parameter, target_value, before)
@@ -131,7 +130,7 @@ def edit(
         if type(content) is not Tensor:
             return content
         return content._replace(
-            requires_grad=content.requires_grad | granted if granted != YES else YES,
+            requires_grad=YES if YES in (granted, content.requires_grad) else content.requires_grad | granted,
             is_leaf=NO if granted == YES else content.is_leaf | NO,
             grad_fn=names if granted == YES else content.grad_fn | names,
             nodes=frozenset({address}) if granted == YES else content.nodes | {address},
@@ -149,6 +148,12 @@ def edit(
         names = frozenset({ANY_FN})  # the view is made again from its base
     m.update(target_value, change)
     reach_aliases(m, target_value, before, bases, change)
+
+
+def _granted(m: Machine, states: list[Tensor]) -> int:
+    """Whether a change of these tensors is recorded; of inference tensors alone it need not be, and they stay as they are."""
+    granted = in_mode(m, YES if any(state.requires_grad == YES for state in states) else MAYBE)
+    return granted | NO if all(state.inference & YES for state in states) else granted
 
 
 def _asking(op: Op | None, others: tuple[Operand, ...]) -> list[Operand]:

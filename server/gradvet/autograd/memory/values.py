@@ -532,13 +532,15 @@ def _join_sequences(a: Sequence, b: Sequence) -> Sequence:
 
 
 def _join_dicts(a: Dict, b: Dict) -> Dict:
-    items = dict(a.items)
-    for key, value in b.items:
-        items[key] = join(items[key], value) if key in items else value
+    items, others = dict(a.items), dict(b.items)
+    if b.rest is not None:  # what one knows by its key may be among the rest of the other
+        items = {key: value if key in others else join(value, b.rest) for key, value in items.items()}
+    for key, value in others.items():
+        items[key] = join(items[key], value) if key in items else _join_optional(a.rest, value)
     rest, keys = _join_optional(a.rest, b.rest), _join_optional(a.keys, b.keys)
     perhaps = a.perhaps | b.perhaps
     if len(a.items) < len(items) or len(b.items) < len(items):
-        perhaps |= dict(a.items).keys() ^ dict(b.items).keys()
+        perhaps |= dict(a.items).keys() ^ others.keys()
     return Dict(tuple(items.items()), rest, keys, a.kind, a.nonempty and b.nonempty, perhaps)
 
 

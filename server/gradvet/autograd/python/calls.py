@@ -332,7 +332,7 @@ def call_function(
         m.cut_short = m.graph_unseen = True
         m.unseen(node)
         return unknown_call(m, call, f"the result of `{name}`, which was run too often")
-    if len(m.frames) > MOST_CALLS_DEEP or (runs > 1 and _recursion(m, node, call)):
+    if len(m.frames) > MOST_CALLS_DEEP or (runs > 1 and _recursion(m, function, call)):
         m.cut_short = True
         m.graph_unseen |= any(_holds_graph(m, value) for value in call.all_values())
         m.unseen(node)
@@ -441,16 +441,21 @@ def _tells_nothing(m: Machine, function: Function, call: Call) -> bool:
     return ran >= (MOST_BLIND_STEPS if steps else MOST_BLIND_RUNS)
 
 
-def _recursion(m: Machine, node: ast.AST, call: Call) -> bool:
+def _recursion(m: Machine, function: Function, call: Call) -> bool:
     """Whether the function is already running twice; or as deep as is allowed to one that goes down into something.
 
-    A number that is known and differs each time counts the calls: that goes down too.
+    A number that is known and differs each time counts the calls: that goes down too. So do wrappers of wrappers,
+    which have each captured another function.
     """
-    running = [frame.call for frame in m.frames if frame.node is node and frame.call is not None]
+    frames = [frame for frame in m.frames if frame.node is function.node and frame.call is not None]
+    running: list[Call] = [frame.call for frame in frames]
     if running and m.alone and _asks_the_same(m, running[-1], call):
         return True
     if len(running) < MOST_IN_ITSELF:
         return False
+    closures = {function.scope, *(m.scope_parents.get(frame.own, 0) for frame in frames)}
+    if len(closures) > len(running):
+        return len(running) >= MOST_DOWN
     known = [given.args for given in (*running, call)]
     if all(_is_known(m, args) for args in known) and len(set(known)) == len(known) and not _has_number(call):
         return len(running) >= MOST_DOWN
@@ -460,7 +465,7 @@ def _recursion(m: Machine, node: ast.AST, call: Call) -> bool:
         and all(at >= len(given.args) or given.args[at] != value for given in running)
         for at, value in enumerate(call.args)
     )
-    return not counted or len(running) >= MOST_COUNTED or m.runs.get(node, 0) > MOST_RUNS_COUNTED
+    return not counted or len(running) >= MOST_COUNTED or m.runs.get(function.node, 0) > MOST_RUNS_COUNTED
 
 
 def _holds_graph(m: Machine, value: Value) -> bool:
