@@ -37,6 +37,8 @@ def check(event: SnapshotAliased) -> Iterator[Finding]:
         message = f"{value} copies nothing: it changes with every step, and {code(event.read)} writes it onto itself"
     elif event.kind == "gradient" and event.read is not None:
         message = f"{value} copies nothing: a gradient is changed in place, and {code(event.read)} takes the same one twice"
+    elif event.kind == "tied":
+        message = f"{value} copies nothing: both have one memory from then on, and what moves the one moves the other"
     elif event.kind == "element":
         message = f"{value} copies nothing: every element that is added here is the same memory, and holds the newest values"
     elif event.loaded:
@@ -71,7 +73,7 @@ def _of_one_model(event: SnapshotAliased) -> str:
 
 
 def _copied(module: Module, event: SnapshotAliased) -> Sequence[Edit]:
-    value = event.value
+    value = event.value.value if isinstance(event.value, ast.Assign) else event.value
     if not isinstance(value, ast.expr):
         return []
     if event.kind != "state_dict" and not _is_state_dict(value):

@@ -62,6 +62,8 @@ class SnapshotNotes:
     """The shallow copies of modules, which have the parameters of what they were copied from."""
     tied: dict[int, ast.AST] = field(default_factory=dict)
     """By storage where a parameter was given the memory of another: `p.data = q.data`."""
+    lent: dict[ast.AST, set[int]] = field(default_factory=dict)
+    """The parameters that an assignment gives other memory."""
     causes: dict[ast.AST, tuple[ast.AST, str]] = field(default_factory=dict)
     apart: set[ast.AST] = field(default_factory=set)
     """Where a module also loads what is not its own."""
@@ -227,10 +229,15 @@ class SnapshotNotes:
 
     def restored(self, node: ast.AST, target: Value, source: Value) -> None:
         """A parameter is set from a value: whether that is the parameter's own memory, which has changed since."""
+        if isinstance(node, ast.Assign):
+            self.lent.setdefault(node, set()).update(ref.address & ~1 for ref in refs(target))
         if isinstance(node, ast.Assign) and target != source:
             given, taken = self._places(target), self._places(source)
             if taken and not given & taken:
                 self.tied.update(dict.fromkeys(taken, node))
+            elif taken and taken <= given & self.changed and self._are_tied(node, taken):
+                self.same.setdefault(node, (self.machine.where(), "tied"))
+                return
         if target != source and self._is_taken_of(node, source, target, "restored"):
             return
         if self._told_of_itself(node, target, "written"):
@@ -244,6 +251,18 @@ class SnapshotNotes:
                     self.machine.store.set(stale_key(address), OF_PARAMETER)
                     if address & ~1 not in self.grown or self._is_kept(address):
                         self.steps.setdefault(address & ~1, node)
+
+    def _are_tied(self, node: ast.AST, places: frozenset[int]) -> bool:
+        """Whether it was this very assignment that gave the memory of some parameters to others."""
+        states = [self.machine.cells.get(place) for place in places]
+        return all(self.tied.get(place) is node for place in places) and all(
+            type(state) is Tensor and state.parameter == YES for state in states
+        )
+
+    def _trains(self, node: ast.AST) -> bool:
+        """Whether an optimizer has what an assignment gives other memory: weights of one model are tied so."""
+        judge = self.machine.judge
+        return judge is not None and not self.lent.get(node, set()).isdisjoint(judge.flow.owned)
 
     def moved(self, node: ast.AST, target: Value) -> None:
         """Something was added to a tensor, or it was moved towards something: whether that is itself."""
@@ -422,7 +441,7 @@ class SnapshotNotes:
                 m.emit(SnapshotAliased(site, calls, how, site, step, node, loaded=False))
         for node, (calls, kind) in self.same.items():
             cause, instead = self.causes.get(node, (node, ""))
-            if cause in told:
+            if cause in told or self._trains(node):
                 continue
             told.add(cause)
             if cause is node:

@@ -180,7 +180,8 @@ def _zip(m: Machine, name: str, call: Call) -> Value:
     columns = [items_of(m, value) for value in call.args]
     if columns and call.star is None and all(c is not None and len(c) <= MOST_ITEMS for c in columns):
         rows = tuple(Tuple(tuple(row)) for row in zip(*(c for c in columns if c is not None), strict=False))
-        return m.new(call.node, Sequence("list", rows))
+        members = all(_is_members(m, value) for value in call.args)
+        return m.new(call.node, Sequence("members" if members else "list", rows))
     kind = "members" if call.args and all(_is_members(m, value) for value in call.args) else "generator"
     if kind == "members":
         rows = tuple(Tuple(tuple(row)) for row in zip(*(c for c in columns if c is not None), strict=False))
