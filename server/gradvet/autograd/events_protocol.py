@@ -12,7 +12,8 @@ class GradientNotCleared(Event):
 
     `node` is the backward, or the place where a gradient is read that the program uses by itself (`manual`); `repeated`
     is whether the loop is in this file, `known` whether what steps is known to be an optimizer. `leaves` are the names of
-    those that nothing clears, where others are cleared.
+    those that nothing clears, where others are cleared; `left` is the backward of another network's loss that has filled
+    them meanwhile.
     """
 
     step: ast.AST
@@ -20,6 +21,7 @@ class GradientNotCleared(Event):
     repeated: bool
     known: bool
     leaves: tuple[str, ...] = ()
+    left: ast.AST | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,12 @@ def check(event: GradientNotCleared) -> Iterator[Finding]:
     if event.manual:
         message = f"{code(event.node)} holds the sum of all iterations: nothing clears it after it was used"
         step = Note("used", f"{code(event.step)} uses it in each iteration", event.step)
+    elif event.left is not None:
+        message = (
+            f"{code(event.node)} adds to what {code(event.left)} left in the gradients of "
+            f"{named(event.leaves) or 'the same parameters'}: nothing clears it in between"
+        )
+        step = Note("step", "this step uses both", event.step)
     elif event.leaves:
         message = (
             f"{code(event.node)} adds to what every earlier iteration gave to {named(event.leaves)}: nothing clears it "
@@ -35,5 +41,5 @@ def check(event: GradientNotCleared) -> Iterator[Finding]:
         message,
         (step, *assumed, *called_from(event.calls)),
         (),
-        Severity.WARNING if assumed else Severity.ERROR,
+        Severity.WARNING if assumed or event.left is not None else Severity.ERROR,
     )

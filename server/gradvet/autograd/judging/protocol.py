@@ -15,6 +15,7 @@ from typing import NamedTuple
 from gradvet.autograd.events_protocol import (
     ScalerMisused,
 )
+from gradvet.autograd.judging.stale import StaleNotes
 from gradvet.autograd.library.evidence import was_computed
 from gradvet.autograd.library.layers import is_module, members
 from gradvet.autograd.library.optimizers import owned_by
@@ -169,6 +170,11 @@ class Protocol:
     forgotten: bool = False
     clearing: set[str] = field(default_factory=set)
     places: dict[tuple[int, str], dict[str, ast.AST]] = field(default_factory=dict)
+    stale: StaleNotes = field(init=False)
+
+    def __post_init__(self) -> None:
+        """What a backward leaves in other networks is followed beside the rest."""
+        self.stale = StaleNotes(self.machine)
 
     def steps_with_nothing(self, optimizer: Ref) -> bool:
         """Whether an optimizer makes steps, and never finds a gradient."""
@@ -197,6 +203,7 @@ class Protocol:
         elif number not in self.not_plain:
             self.unscaled.add(number)
         self.leaves_of[number] = self.leaves_of.get(number, NOTHING) | root.leaves
+        self.stale.backward(number, root, self.optimizers)
         for leaf in root.leaves:
             self._change(leaf, lambda g: after_backward(g, number, scaled), certain=certain)
             self.fills.setdefault(leaf & ~1, set()).add(number)
@@ -240,6 +247,8 @@ class Protocol:
         )
         cells = owns if self._are_seen(self.optimizers[ref.address]) else frozenset({ref.address})
         met = tuple(self._of(cell) for cell in cells)
+        if cells == owns:
+            self.stale.stepped(number, ref.address, owns, met)
         self.used.update(n for g in met if g.phases & HOLDS_NEW for n in g.backwards)
         self.steps.append(
             Step(

@@ -57,8 +57,23 @@ class StepVerdicts:
         )
         for step in self.protocol.steps:
             self._judge_step(step)
+        self._judge_stale()
         self._judge_empty_steps()
         self._judge_clips()
+
+    def _judge_stale(self) -> None:
+        """What a backward left in a network that it walked through, and that network's own loss adds to."""
+        for left, adds, step, leaves in self.protocol.stale.found.values():
+            sites = [self.protocol.sites[number] for number in (left, adds, step)]
+            before, backward, use = self.protocol.shown(*sites)
+            if {backward.node, use.node}.isdisjoint(self.protocol.told):
+                self.protocol.told |= {backward.node, use.node}
+                names = parameter_names(self.machine, leaves)
+                self.machine.emit(
+                    GradientNotCleared(
+                        backward.node, backward.calls, use.node, False, True, True, names, before.node
+                    )
+                )
 
     def _judge_empty_steps(self) -> None:
         """Steps right after a clear, of which the backward comes later in the same block and is used by nobody."""
