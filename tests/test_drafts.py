@@ -79,7 +79,15 @@ def test_an_edited_text_is_answered_as_a_new_one(path: Path, small: None) -> Non
     for _ in range(6):
         text = edited(text, dice)
         source = Source("file.py", text)
-        assert told(analyze(source, draft=draft)) == told(analyze(source)), text
+        followed, new = analyze(source, draft=draft), analyze(source)
+        if followed.module.former:  # what will not parse now is as it was
+            assert followed.problems == new.problems, text
+        else:
+            assert told(followed) == told(new), text
+        for node in ast.walk(followed.module.tree):
+            if hasattr(node, "lineno"):
+                span = source.span(node)
+                assert 0 <= span.start <= span.end <= len(text), ast.dump(node)
 
 
 def runs_of(monkeypatch: pytest.MonkeyPatch) -> list[set[str]]:
@@ -203,8 +211,159 @@ def test_who_says_or_may_say_a_name_hangs_together_with_it(mention: str, small: 
     assert len(names(text)) == 1
 
 
-def test_a_text_is_followed_only_where_both_can_be_read() -> None:
+def test_a_broken_text_is_followed_without_what_will_not_parse(
+    small: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = HEAD + "".join(LOOP.format(n=n) for n in range(3))
+    draft = Draft()
+    analyze(Source("file.py", text), draft=draft)
+    seen = runs_of(monkeypatch)
+    start = text.index("    losses = []\n", text.index("def train1"))
+    for typed in ("for", "for x", "for x in (", "for x in ()", "for x in ():"):  # a line before another one
+        source = Source("file.py", f"{text[:start]}    {typed}\n{text[start:]}")
+        after = analyze(source, draft=draft)
+        assert len(after.problems) == 1
+        assert not seen  # it says the same all the while
+        assert told(after) == told(analyze(source))
+        seen.clear()
+
+
+def test_a_text_that_begins_broken_is_followed_too(small: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = HEAD + "".join(LOOP.format(n=n) for n in range(3))
+    draft = Draft()
+    assert analyze(Source("file.py", f"{text}def broken(:\n"), draft=draft).problems
+    seen = runs_of(monkeypatch)
+    after = analyze(Source("file.py", f"{text}def broken(): pass\n"), draft=draft)
+    assert not after.problems
+    assert [part & {"train0", "train1"} for part in seen] == [set()]
+    assert told(after) == told(analyze(Source("file.py", f"{text}def broken(): pass\n")))
+
+
+TYPED = """import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(3, 3)
+        self.scale = 2.0
+
+    def forward(self, x):
+        return self.body(x) * self.scale
+
+
+def train(net, loader):
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    seen = []
+    for x, y in loader:
+        try:
+            loss = F.mse_loss(net(x), y)
+        except RuntimeError:
+            raise
+        optimizer.zero_grad()
+        if len(seen):
+            print(seen[-1])
+        else:
+            print(loss.item())
+        loss.backward()
+        optimizer.step()
+        seen.append(loss)
+    return seen
+
+
+def evaluate(net, loader):
+    net.eval()
+    with torch.no_grad():
+        total = sum(F.mse_loss(net(x), y) for x, y in loader)
+    return total
+
+
+train(Net(), [(torch.ones(3), torch.ones(3))] * 100)
+evaluate(Net(), [(torch.ones(3), torch.ones(3))])
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "typed"),
+    [
+        ("optimizer.zero_grad()", "optimizer.zero_grad("),
+        ("optimizer.step()", "optimizer."),
+        ("for x, y in loader:", "for x, y in load"),
+        ("for x, y in loader:", "fo"),
+        ("with torch.no_grad():", "with torch.no_"),
+        ("def forward(self, x):", "def forward(self, x"),
+        ("class Net(nn.Module):", "class Net(nn.Mod"),
+        ("class Net(nn.Module):", "cla"),
+        ("import torch.nn.functional as F", "import torch.nn.functional a"),
+        ("from torch import nn", "from torch import"),
+        ("return self.body(x) * self.scale", "return self.body(x) *"),
+        ("self.scale = 2.0", "self.scale ="),
+        ("raise", "raise ("),
+        ("loss = F.mse_loss(net(x), y)", "loss = F.mse_loss(net(x), "),
+        ("print(loss.item())", "print(loss.item("),
+        ("except RuntimeError:", "except RuntimeErr("),
+        ("train(Net(), [(torch.ones(3), torch.ones(3))] * 100)", "train(Net(), [(torch.ones(3), "),
+        ("net.eval()", "net.eval(\N{HIRAGANA LETTER A}"),
+    ],
+)
+def test_what_will_not_parse_is_taken_as_it_was(
+    line: str, typed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draft = Draft()
+    before = [(d.rule.name, d.message) for d in analyze(Source("file.py", TYPED), draft=draft).diagnostics]
+    assert [name for name, _ in before] == ["graph-retained"]
+    seen = runs_of(monkeypatch)
+    source = Source("file.py", TYPED.replace(line, typed, 1))
+    after = analyze(source, draft=draft)
+    assert not seen
+    assert [(d.rule.name, d.message) for d in after.diagnostics] == before
+    assert after.problems
+    gone = after.module.gone
+    assert gone
+    assert not gone.intersection(after.facts.states)
+    row = source.row_column(after.problems[0].span.start)[0]
+    assert all(node.lineno <= row <= node.end_lineno for node in gone if hasattr(node, "end_lineno"))  # type: ignore[attr-defined]
+    assert all(source[source.span(node)] for node in gone if isinstance(node, ast.expr))
+    again = Source("file.py", TYPED)
+    assert told(analyze(again, draft=draft)) == told(analyze(again))
+
+
+def test_a_finding_is_not_told_of_what_will_not_parse() -> None:
+    draft = Draft()
+    assert analyze(Source("file.py", TYPED), draft=draft).diagnostics
+    broken = analyze(Source("file.py", TYPED.replace("seen.append(loss)", "seen.append(loss")), draft=draft)
+    assert not broken.diagnostics
+    other = analyze(Source("file.py", TYPED.replace("seen.append(loss)", "")), draft=draft)
+    assert not other.module.former
+    assert told(other) == told(analyze(other.source))
+
+
+def test_a_fix_that_would_change_what_will_not_parse_is_not_offered() -> None:
+    text = """import torch
+w = torch.ones(3, requires_grad=True)
+def show(x):
+    kept = x * w
+    return kept.numpy()
+show(torch.ones(3))
+"""
+    draft = Draft()
+    whole = analyze(Source("file.py", text), draft=draft)
+    assert all(d.fixes for d in whole.diagnostics)
+    assert len(whole.diagnostics) == 1
+    broken = analyze(Source("file.py", text.replace("x * w", "x * w +")), draft=draft)
+    assert [d.message for d in broken.diagnostics] == [d.message for d in whole.diagnostics]
+    for diagnostic in broken.diagnostics:
+        for fix in diagnostic.fixes:
+            assert all(edit.span.start > text.index("return") for edit in broken.edits(fix))
+
+
+def test_a_text_is_followed_only_where_it_can_be_told_apart() -> None:
     whole = parse(Source("file.py", HEAD))
-    assert moved(whole, Source("file.py", HEAD + "def (:\n")) is None
-    assert moved(parse(Source("file.py", "def (:\n")), Source("file.py", HEAD)) is None
+    broken = moved(whole, Source("file.py", HEAD + "def (:\n"))
+    assert broken is not None
+    assert broken.tree.body == whole.tree.body
+    assert len(broken.problems) == 1
+    assert moved(whole, Source("file.py", HEAD + "\0")) is None
     assert moved(parse(Source("file.py", "")), Source("file.py", HEAD)) is None

@@ -187,3 +187,16 @@ def test_tuples_in_tuples_that_may_be_any_of_several_do_not_grow_without_end() -
     for _ in range(60):
         value = join(value, Tuple((value, value)))
     assert value == join(value, Tuple((value, value)))
+
+
+@pytest.mark.parametrize("word", ["break", "continue"])
+@pytest.mark.parametrize(
+    "around",
+    ["@", "if w:\n    @", "def f():\n    @\nf()", "class A:\n    @", "for i in w:\n    pass\nelse:\n    @"],
+    ids=["module", "branch", "function", "class", "after a loop"],
+)
+def test_what_leaves_no_loop_loses_nothing(word: str, around: str) -> None:
+    """Python's parser takes it, and whoever types has it for a moment."""
+    text = f"{_HEAD}{around.replace('@', word)}\nw.mul_(2)\n"
+    analysis = analyze(Source("file.py", text))
+    assert [found.rule.name for found in analysis.diagnostics] == ["inplace-on-leaf"]

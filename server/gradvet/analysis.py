@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from gradvet.autograd.events_call import ResultDropped
-from gradvet.autograd.facts import Expression, Facts
+from gradvet.autograd.facts import Expression, Facts, without
 from gradvet.autograd.python.imports import texts_imported
 from gradvet.autograd.run import Runs, run
 from gradvet.collection import no_collection
@@ -70,6 +70,11 @@ class Analysis:
         """The text that was analysed."""
         return self.module.source
 
+    def nodes(self) -> Iterator[ast.AST]:
+        """The nodes that stand in the text, outer ones first: none of a statement that will not parse."""
+        gone = self.module.gone
+        return (node for node in ast.walk(self.module.tree) if node not in gone)
+
     def elsewhere(self, node: ast.AST | None) -> str | None:
         """Where a node stands that is not in this source: `line 12 of models/net.py`."""
         return None if node is None else _elsewhere(self.module, self.facts, node)
@@ -98,7 +103,7 @@ class Draft:
     """
 
     module: Module | None = None
-    """The last text that could be read as a whole."""
+    """The last text."""
     runs: Runs = field(default_factory=dict)
     read_paths: frozenset[str] = frozenset()
     moved: bool = False
@@ -113,8 +118,6 @@ class Draft:
                 self.module, self.moved = following, True
                 return following, self.runs
         module = parse(source)
-        if module.problems:
-            return module, {}
         self.module, self.runs, self.read_paths = module, {}, frozenset()
         return module, self.runs
 
@@ -149,7 +152,7 @@ def _analyze(source: Source, config: Config, read: Read | None, draft: Draft) ->
         for rule, finding in _findings(module, facts, config, _unused_ignores(desk, config)):
             desk.take(rule, finding)
     diagnostics = tuple(sorted(desk.kept.values(), key=lambda found: (found.span, found.rule.name)))
-    return Analysis(module, diagnostics, module.problems, facts, read_paths)
+    return Analysis(module, diagnostics, module.problems, without(facts, module.gone), read_paths)
 
 
 @dataclass(slots=True)
@@ -247,7 +250,7 @@ def _run(module: Module, read: Read | None, runs: Runs) -> Facts:
 
 def _concerns_torch(module: Module, read: Read | None) -> bool:
     """Whether a module, or one that it imports, speaks of torch."""
-    if "torch" in module.healed:
+    if "torch" in module.words:
         return True
     return read is not None and any("torch" in text for text in texts_imported(module, read))
 
@@ -292,13 +295,18 @@ def _told_here(module: Module, facts: Facts, event: Any, finding: Finding) -> Fi
 
     None fits that would have to change another module, or what is now a tensor and now a number.
     """
-    if not facts.imported and not facts.mixed:
+    if not facts.imported and not facts.mixed and not module.former:
         return finding
+    if finding.node in module.gone:
+        return None
     if elsewhere(module, facts.imported, finding.node) is not None:
         return None
     parts = [getattr(event, part.name) for part in fields(event) if part.name not in _ONLY_TOLD]
     nodes = [part for part in parts if isinstance(part, ast.AST)]
-    if any(node in facts.mixed or elsewhere(module, facts.imported, node) is not None for node in nodes):
+    if any(
+        node in facts.mixed or module.is_former(node) or elsewhere(module, facts.imported, node) is not None
+        for node in nodes
+    ):
         return replace(finding, fixes=())
     return finding
 

@@ -147,6 +147,29 @@ def together(parts: Sequence[Facts]) -> Facts:
     )
 
 
+class _Without(Mapping[ast.AST, ExpressionState]):
+    """States but for those of some nodes."""
+
+    def __init__(self, states: Mapping[ast.AST, ExpressionState], gone: frozenset[ast.AST]) -> None:
+        self._states = states
+        self._nodes = {node: None for node in states if node not in gone}
+
+    def __getitem__(self, node: ast.AST) -> ExpressionState:
+        self._nodes[node]
+        return self._states[node]
+
+    def __iter__(self) -> Iterator[ast.AST]:
+        return iter(self._nodes)
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+
+def without(facts: Facts, gone: frozenset[ast.AST]) -> Facts:
+    """What is known, but for what some nodes held, which are not in the text any more."""
+    return replace(facts, states=_Without(facts.states, gone)) if gone else facts
+
+
 def follow(facts: Facts) -> None:
     """Put what stands for other nodes where those are now."""
     for node, there in facts.stand_ins.items():

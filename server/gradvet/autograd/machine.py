@@ -250,7 +250,7 @@ class Machine:
 
     def __init__(self, module: Module) -> None:  # noqa: PLR0915  the whole state of a run
         """Nothing has run yet; grad mode is on."""
-        self.main, self._text = module.tree, module.healed
+        self.main, self._text = module.tree, module.words
         self.store = Store(join_cells, absent)
         self.cells = self.store.cells
         self.frames: list[Frame] = []
@@ -275,6 +275,8 @@ class Machine:
         self.limits: dict[str, None] = {}
         self.steps = 0
         self.last_step = MOST_STEPS
+        self._part_began = 0
+        self._left_by_body = frozenset[Any]()
         self._last_of_all = min(
             MOST_STEPS + module.lines * MOST_STEPS_FOR_A_LINE,
             int(MOST_STEPS_IN_ALL * max(module.share, LEAST_SHARE)),
@@ -795,6 +797,16 @@ class Machine:
     def begin_part(self) -> None:
         """Begin a part of the run with steps of its own: one that takes too many leaves some for the others."""
         self.last_step = min(self.steps + MOST_STEPS, self._last_of_all)
+        self._part_began = self.store.mark()
+
+    def ends_body(self) -> None:
+        """The module's body has run: what it left is there for whatever runs from now on."""
+        self._left_by_body = frozenset(self.cells)
+
+    def present(self) -> Iterator[tuple[Any, Any]]:
+        """The cells that the part under way can come by: what the module's body left, and what it has made itself."""
+        own = self.store.touched(self._part_began)
+        return ((key, now) for key, now in self.cells.items() if key in own or key in self._left_by_body)
 
     def under_way(self) -> Callable[[], None]:
         """What is under way now, beside the stacks; the answer puts it back when the run was ended in the midst of more."""

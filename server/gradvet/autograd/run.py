@@ -69,7 +69,7 @@ def run(module: Module, *, watch: bool = False, read: Read | None = None, runs: 
 def _run(module: Module, *, watch: bool, read: Read | None) -> Facts:
     m = WatchedMachine(module) if watch else Machine(module)
     judge = m.judge = Judge(m)
-    judge.doubles.active = "create_graph" in module.healed
+    judge.doubles.active = "create_graph" in module.words
     info = m.info(module.tree)
     info.keeps_locals = True
     m.global_scope = m.scope(0, module.tree, 0)
@@ -79,6 +79,7 @@ def _run(module: Module, *, watch: bool, read: Read | None) -> Facts:
     bounded(m, lambda: m.block(module.tree.body))
     m.module_mode = m.mode if not m.cut_short else GRAD
     m.store.set(MODE, m.module_mode)
+    m.ends_body()
     unreached(m, module.tree)
     imported = m.imports.others if m.imports is not None else []
     conclude(m, judge, Together(module, imported) if imported else module)

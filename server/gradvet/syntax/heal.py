@@ -4,7 +4,7 @@ import ast
 import re
 import threading
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -19,6 +19,7 @@ _MAX_HEADER = 80  # rows that the header of a compound statement may take
 _CLAUSE = re.compile(r"(?:else|elif|except|finally)\b")
 _COMPOUND = re.compile(r"@|(?:async|class|def|for|if|match|case|try|while|with)\b")
 _INDENT = re.compile(r"[ \t\f]*")
+_CODE = re.compile(r"[^\r\n]")
 _OPENING, _CLOSING = "([{", ")]}"
 
 # `catch_warnings` changes what the whole process does with warnings, so one thread at a time.
@@ -34,6 +35,8 @@ class Broken:
     first: int
     end: int
     error: Exception
+    hangs_below: int | None = None
+    """The row of a statement that does parse, when it is only that these rows may not hang below it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,25 +57,35 @@ def read(text: str) -> ast.Module:
 
 def heal(source: Source) -> Healed:
     """What can be read of a source that will not parse as a whole."""
+    text, broken = blanked(source)
+    try:
+        return Healed(read(text), text, broken)
+    except Unreadable as error:
+        blank = _CODE.sub(" ", text)
+        return Healed(read(""), blank, [Broken(1, len(source.line_starts) + 1, error)])
+
+
+def blanked(source: Source, fine: Collection[str] = ()) -> tuple[str, Sequence[Broken]]:
+    """A text with spaces for what will not parse, and what that is: nothing in a text that parses.
+
+    `fine` are texts of whole statements that are known to parse, each with what stands behind it up to the next one.
+    """
     text, starts = source.readable, [*source.line_starts, len(source.readable)]
     lines = [text[start:end] for start, end in pairwise(starts)]
-    draft = _Draft(lines, [_indent(line) for line in lines])
+    draft = _Draft(tuple(lines), lines, [_indent(line) for line in lines], fine)
     for first, end in source.parts:
         _heal_block(draft, _Block(first, end))
-    text = "".join(draft.lines)
-    try:
-        return Healed(read(text), text, draft.broken)
-    except Unreadable as error:
-        blank = "".join(map(_blank, lines))
-        return Healed(read(""), blank, [Broken(1, len(lines) + 1, error)])
+    return "".join(draft.lines), draft.broken
 
 
 @dataclass(slots=True)
 class _Draft:
-    """The lines of a text while blocks of it are blanked, with the indentation of each that has code."""
+    """The lines of a text, and what is left of them while blocks are blanked, with the indentation of each with code."""
 
+    whole: Sequence[str]
     lines: list[str]
     indents: list[int | None]
+    fine: Collection[str] = ()
     broken: list[Broken] = field(default_factory=list)
 
     def code(self, row: int) -> str:
@@ -87,14 +100,24 @@ class _Draft:
         """Those of the rows that have code."""
         return (row for row in range(first, end) if self.indents[row - 1] is not None)
 
-    def drop(self, first: int, end: int, error: Exception, margin: str | None = None) -> None:
-        """Blank some rows. With a margin a filler holds their place there, as a block may not be empty."""
-        width = len(self.lines[first - 1].rstrip())
-        fillers = [] if margin is None else [f"{margin}pass", f"{margin}0"]
-        filler = next((filler for filler in fillers if len(filler) <= width), "")
+    def drop(self, first: int, end: int, error: Exception, hangs_below: int | None = None) -> None:
+        """Blank some rows."""
         for row in range(first, end):
-            self.lines[row - 1] = _blank(self.lines[row - 1], filler if row == first else "")
-        self.broken.append(Broken(first, end, error))
+            self.lines[row - 1] = _blank(self.lines[row - 1])
+            self.indents[row - 1] = None
+        self.broken.append(Broken(first, end, error, hangs_below))
+
+    def fill(self, block: "_Block") -> None:
+        """Put a statement that does nothing on the first row of a block that was blanked: it may not be empty."""
+        rows = range(block.first - 1, block.end - 1)
+        first = next((at for at in rows if self.lines[at] is not self.whole[at]), None)
+        if first is None:
+            return
+        width = len(self.whole[first].rstrip())
+        fillers = (f"{block.margin}pass", f"{block.margin}0")
+        filler = next((filler for filler in fillers if len(filler) <= width), "")
+        self.lines[first] = _blank(self.whole[first], filler)
+        self.indents[first] = _indent(self.lines[first])
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +142,8 @@ class _Block:
             return IndentationError(
                 "unindent does not match any outer indentation level", ("", row, 1, "", row, 1)
             )
+        if not self.header and draft.text(first, end) in draft.fine:
+            return None
         # Rows before the header keep the line numbers in Python's message true.
         above = "\n" * (first - 1 - self.header.count("\n"))
         return error_of(self.header + draft.text(first, end)) and error_of(
@@ -142,8 +167,8 @@ def _heal_block(draft: _Draft, block: _Block) -> None:
         first, end = starts[at], starts[at + 1]
         error = block.error(draft, first, end)
         if error is not None and len(draft.broken) >= MAX_BROKEN:
-            draft.drop(first, block.end, error, block.margin)
-            return
+            draft.drop(first, block.end, error)
+            break
         if error is not None:
             joined = _closed(draft, starts[at:]) or end
             if joined == end or block.error(draft, first, joined) is not None:
@@ -151,6 +176,8 @@ def _heal_block(draft: _Draft, block: _Block) -> None:
                 _heal_statement(draft, block, first, joined, error)
             end = joined
         at = starts.index(end, at)
+    if block.header and next(draft.rows(block.first, block.end), None) is None:
+        draft.fill(block)
 
 
 def _starts(draft: _Draft, block: _Block) -> Iterator[int]:
@@ -195,7 +222,7 @@ def _likelier(draft: _Draft, block: _Block, first: int, ends: tuple[int, int]) -
         return near
     losses = []
     for end in ends:
-        trial = replace(draft, lines=list(draft.lines), broken=[])
+        trial = replace(draft, lines=list(draft.lines), indents=list(draft.indents), broken=[])
         _heal_statement(trial, block, first, end, SyntaxError())
         _heal_block(trial, replace(block, first=end, end=far))
         losses.append(sum(old is not new for old, new in zip(draft.lines, trial.lines, strict=True)))
@@ -215,10 +242,10 @@ def _heal_statement(draft: _Draft, block: _Block, first: int, end: int, error: E
             if block.error(draft, first, end) is None:
                 return
     elif len(rows) > 1 and block.error(draft, first, rows[1]) is None:
-        draft.drop(rows[1], end, error)  # only what hangs below the first line is wrong
+        draft.drop(rows[1], end, error, rows[0])  # only what hangs below the first line is wrong
         return
     del draft.broken[known:]
-    draft.drop(first, end, error, block.margin)
+    draft.drop(first, end, error)
 
 
 def _bodies(draft: _Draft, block: _Block, first: int, end: int) -> Iterator[_Block | None]:

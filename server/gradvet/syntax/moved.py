@@ -3,11 +3,14 @@
 import ast
 from bisect import bisect_right
 from collections.abc import Sequence
-from itertools import takewhile
+from itertools import pairwise, takewhile
+from typing import NamedTuple
 
-from gradvet.syntax.heal import Unreadable, read
-from gradvet.syntax.parse import Module
+from gradvet.syntax.former import Completion
+from gradvet.syntax.heal import Broken, Unreadable, blanked, read
+from gradvet.syntax.parse import Module, problem
 from gradvet.syntax.place import first_row
+from gradvet.syntax.same import same_program
 from gradvet.syntax.tree import inner, walk
 from gradvet.text import Source
 
@@ -18,31 +21,68 @@ def moved(before: Module, source: Source, *, same: bool = False) -> Module | Non
     """The module of a new text, with the nodes of an older one where the program is the same there.
 
     Those nodes stand where the new text has them from then on: `before` and what was told of it must not be
-    asked for places any more. None, and nothing is moved, where one of the texts does not parse, and, when just
+    asked for places any more. None, and nothing is moved, where what was edited cannot be told apart, and, when just
     the `same` program is wanted, for another one.
     """
     old, new = before.source, source
-    if type(old) is not Source or type(new) is not Source or before.problems or "\0" in new.text:
+    if type(old) is not Source or type(new) is not Source or "\0" in old.text or "\0" in new.text:
         return None
     body = before.tree.body
     rows = _rows_of_chunks(body)
     if not rows:
         return None
-    starts = [0, *(old.line_starts[row - 1] for row in rows[1:])]
-    first, last = _touched(old.readable, new.readable, starts)
-    ends = [*starts[1:], len(old.readable)]
-    begin, end = starts[first], len(new.readable) - (len(old.readable) - ends[last])
+    text = new.readable
+    edit = _edit(before, text, rows)
+    broken: Sequence[Broken] = ()
+    if edit is None:
+        text, broken = blanked(new, _chunks(before, rows))
+        edit = _edit(before, text, rows) if broken else None
+    if edit is None:
+        return None
+    head, edited, tail = _divided(body, rows, edit.first, edit.last)
+    down = len(new.line_starts) - len(old.line_starts)
+    completion = Completion(list(broken))
+    end = first_row(tail[0]) + down if tail else len(new.line_starts) + 1
+    there = completion.completed(edited, edit.tree.body, rows[edit.first] if edit.first else 1, end)
+    ahead, behind = _alike(edited, there)
+    if same and not broken and not ahead + behind == len(edited) == len(there):
+        return None
+    gone = completion.place(before, new)
+    _shift(tail, down)
+    tree = ast.Module([*head, *_taken_over(edited, there, ahead, behind), *tail], [])
+    problems = tuple(problem(new, one) for one in broken)
+    former = [one for statements, _ in completion.former for one in statements]
+    return Module(new, tree, problems, text, former, gone)
+
+
+class _Edit(NamedTuple):
+    """The chunks of statements that an edit touched, the first and the last, and what stands there now."""
+
+    first: int
+    last: int
+    tree: ast.Module
+
+
+def _edit(before: Module, text: str, rows: Sequence[int]) -> _Edit | None:
+    """What an edit did to a module whose statements begin on some rows; None where what it touched will not parse."""
+    old = before.healed
+    starts = [0, *(before.source.line_starts[row - 1] for row in rows[1:]), len(old)]
+    first, last = _touched(old, text, starts[:-1])
+    for statement in before.former:  # whether anything still stands for it is to be seen
+        at = bisect_right(rows, statement.lineno) - 1
+        first, last = min(first, at), max(last, at)
+    begin, end = starts[first], len(text) - (len(old) - starts[last + 1])
     top = 1 if first == 0 else rows[first]
     try:
-        tree = read("\n" * (top - 1) + new.readable[begin:end])
+        return _Edit(first, last, read("\n" * (top - 1) + text[begin:end]))
     except Unreadable:
         return None
-    head, edited, tail = _divided(body, rows, first, last)
-    ahead, behind = _alike(edited, tree.body)
-    if same and not ahead + behind == len(edited) == len(tree.body):
-        return None
-    _shift(tail, len(new.line_starts) - len(old.line_starts))
-    return Module(new, ast.Module([*head, *_taken_over(edited, tree.body, ahead, behind), *tail], []))
+
+
+def _chunks(module: Module, rows: Sequence[int]) -> frozenset[str]:
+    """The texts of a module's statements, which begin on some rows: each with what stands behind it up to the next."""
+    starts = [*(module.source.line_starts[row - 1] for row in rows), len(module.healed)]
+    return frozenset(module.healed[start:end] for start, end in pairwise(starts))
 
 
 def _rows_of_chunks(body: Sequence[ast.stmt]) -> list[int]:
@@ -106,9 +146,9 @@ def _shift(statements: Sequence[ast.stmt], down: int) -> None:
 
 def _alike(old: Sequence[ast.stmt], new: Sequence[ast.stmt]) -> tuple[int, int]:
     """How many statements say the same at the start of both, and how many of the others at the end."""
-    ahead = len(list(takewhile(lambda pair: _same(*pair), zip(old, new, strict=False))))
+    ahead = len(list(takewhile(lambda pair: same_program(*pair), zip(old, new, strict=False))))
     last = zip(reversed(old[ahead:]), reversed(new[ahead:]), strict=False)
-    return ahead, len(list(takewhile(lambda pair: _same(*pair), last)))
+    return ahead, len(list(takewhile(lambda pair: same_program(*pair), last)))
 
 
 def _taken_over(old: Sequence[ast.stmt], new: Sequence[ast.stmt], ahead: int, behind: int) -> list[ast.stmt]:
@@ -117,37 +157,6 @@ def _taken_over(old: Sequence[ast.stmt], new: Sequence[ast.stmt], ahead: int, be
     for one, there in zip(kept, (*new[:ahead], *new[len(new) - behind :]), strict=True):
         _put(one, there)
     return [*old[:ahead], *new[ahead : len(new) - behind], *old[len(old) - behind :]]
-
-
-def _same(old: ast.AST, new: ast.AST) -> bool:
-    """Whether two trees are of the same program, wherever they stand and whatever is said of it in docstrings."""
-    if type(old) is not type(new):
-        return False
-    if _is_docstring(old) and _is_docstring(new):
-        return True
-    for name in old._fields:
-        a, b = getattr(old, name, None), getattr(new, name, None)
-        if isinstance(a, ast.AST):
-            if not isinstance(b, ast.AST) or not _same(a, b):
-                return False
-        elif isinstance(a, list):
-            if not isinstance(b, list) or len(a) != len(b) or not all(map(_same_part, a, b)):
-                return False
-        elif type(a) is not type(b) or (a != b and a is not b) or repr(a) != repr(b):
-            return False
-    return True
-
-
-def _same_part(a: object, b: object) -> bool:
-    return _same(a, b) if isinstance(a, ast.AST) and isinstance(b, ast.AST) else a == b
-
-
-def _is_docstring(node: ast.AST) -> bool:
-    return (
-        isinstance(node, ast.Expr)
-        and isinstance(node.value, ast.Constant)
-        and isinstance(node.value.value, str)
-    )
 
 
 def _put(old: ast.AST, new: ast.AST) -> None:

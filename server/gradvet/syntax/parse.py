@@ -4,7 +4,7 @@ import ast
 import bisect
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -29,19 +29,33 @@ class Module:
     """A parsed source: its tree, and what was left out of it because it does not parse."""
 
     def __init__(
-        self, source: Source, tree: ast.Module, problems: tuple[Problem, ...] = (), healed: str | None = None
+        self,
+        source: Source,
+        tree: ast.Module,
+        problems: tuple[Problem, ...] = (),
+        healed: str | None = None,
+        former: Sequence[ast.stmt] = (),
+        gone: Iterable[ast.AST] = (),
     ) -> None:
-        """Hold them; nothing is computed yet. `healed` is the text that the tree was read from."""
+        """Hold them; nothing is computed yet. `healed` is the text that the tree was read from.
+
+        `former` are statements in the tree which are of an earlier text, and stand for what does not parse now;
+        of those of their nodes that are `gone` the text says nothing any more.
+        """
         self.source = source
         self.tree = tree
         self.problems = problems
         self.healed = source.readable if healed is None else healed
+        self.former = former
+        self.gone = frozenset(gone)
         self.share = 1.0
         """How much of its source it is, by lines."""
 
     def part(self, statements: Sequence[ast.stmt]) -> "Module":
         """Some of its statements, as a module by itself."""
-        one = Module(self.source, ast.Module([*statements], []), self.problems, self.healed)
+        one = Module(
+            self.source, ast.Module([*statements], []), self.problems, self.healed, self.former, self.gone
+        )
         one.share = self.share * sum(map(lines, statements)) / max(self.lines, 1)
         return one
 
@@ -49,6 +63,11 @@ class Module:
     def lines(self) -> int:
         """How many lines its statements take."""
         return sum(map(lines, self.tree.body))
+
+    @cached_property
+    def words(self) -> str:
+        """All that its statements say: the text that they were read from, and what is not in there any more."""
+        return "\n".join((self.healed, *map(ast.unparse, self.former)))
 
     @cached_property
     def parents(self) -> Parents:
@@ -77,11 +96,18 @@ class Module:
     def rows(self, pattern: re.Pattern[str]) -> frozenset[int]:
         """The rows on which what a pattern finds in the text begins or ends."""
         found = [match.span() for match in pattern.finditer(self.healed)]
-        return frozenset(self.source.row_column(offset)[0] for span in found for offset in span)
+        former = [statement.lineno for statement in self.former if pattern.search(ast.unparse(statement))]
+        return frozenset((*former, *(self.source.row_column(offset)[0] for span in found for offset in span)))
 
     def text(self, node: ast.AST) -> str:
         """The source text of a node."""
         return self.source[self.source.span(node)]
+
+    def is_former(self, node: ast.AST) -> bool:
+        """Whether a node is part of what stands for something that does not parse."""
+        while self.former and node in self.parents and node not in self.former:
+            node = self.parents[node]
+        return node in self.former
 
     def statement(self, node: ast.AST) -> ast.stmt:
         """The innermost statement that holds the node, or the node itself."""
@@ -102,7 +128,7 @@ def parse(source: Source) -> Module:
         return Module(source, read(source.readable), problems)
     except Unreadable:
         healed = heal(source)
-    problems += tuple(_problem(source, broken) for broken in healed.broken)
+    problems += tuple(problem(source, broken) for broken in healed.broken)
     return Module(source, healed.tree, problems, healed.text)
 
 
@@ -115,7 +141,7 @@ def _nulls(source: Source) -> tuple[Problem, ...]:
     )
 
 
-def _problem(source: Source, broken: Broken) -> Problem:
+def problem(source: Source, broken: Broken) -> Problem:
     """What Python says of a block, at the place it names or, failing that, at the block's first line."""
     error = broken.error
     whole = Span(source.line_starts[broken.first - 1], _end(source, broken.end - 1))

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from gradvet.syntax.parse import Module, lines
+from gradvet.syntax.tree import walk
 
 LEAST_LINES = 100
 """Of one part: smaller ones are not worth a run of their own."""
@@ -41,7 +42,7 @@ def parts(module: Module) -> tuple[Statements, ...]:
     """
     body = module.tree.body
     whole = (tuple(body),)
-    if module.lines < 2 * LEAST_LINES or _reaches_any_name(module.healed):
+    if module.lines < 2 * LEAST_LINES or _reaches_any_name(module.words):
         return whole
     if any(isinstance(statement, _LONG) for statement in body):
         return whole
@@ -128,7 +129,11 @@ def said(module: Module, statement: ast.stmt) -> frozenset[str]:
     span = module.source.span(statement)
     decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
     start = min([span.start, *(module.source.span(one).start for one in decorators)])
-    return frozenset(module.healed[start : span.end].translate(_BETWEEN_WORDS).split())
+    text = module.healed[start : span.end]
+    if module.former:
+        inside = [one for one in walk(statement) if one in module.former]
+        text = " ".join((text, *map(ast.unparse, inside)))
+    return frozenset(text.translate(_BETWEEN_WORDS).split())
 
 
 def _defined(statement: ast.stmt) -> Iterator[str]:

@@ -20,7 +20,7 @@ class Together(Module):
 
     def __init__(self, own: Module, others: Sequence[Module]) -> None:
         """Take over what the one is."""
-        super().__init__(own.source, own.tree, own.problems, own.healed)
+        super().__init__(own.source, own.tree, own.problems, own.healed, own.former, own.gone)
         self._parts = (own, *others)
 
     @cached_property

@@ -93,6 +93,8 @@ def _around(analysis: Analysis, character: Span) -> Sequence[ast.AST]:
     todo: list[ast.AST] = [analysis.module.tree]
     while todo:
         for node in ast.iter_child_nodes(todo.pop()):
+            if node in analysis.module.gone:
+                continue
             first = node.decorator_list[0] if getattr(node, "decorator_list", ()) else node  # type: ignore[attr-defined]
             if not getattr(first, "lineno", row) <= row <= getattr(node, "end_lineno", row):
                 continue

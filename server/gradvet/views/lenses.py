@@ -31,7 +31,7 @@ def lenses(analysis: Analysis) -> list[Lens]:
     named = [pair for pair in named_values(analysis) if isinstance(pair[0], ast.Attribute)]
     found = [
         lens
-        for node in ast.walk(analysis.module.tree)
+        for node in analysis.nodes()
         if isinstance(node, _Function)
         and (lens := _lens(analysis, node, inside.get(node, []), named)) is not None
     ]

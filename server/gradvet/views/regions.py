@@ -37,7 +37,7 @@ class Region:
 def regions(analysis: Analysis) -> Iterator[Region]:
     """The regions of a module, in the order of the text."""
     names = imported_names(analysis.module.tree)
-    for node in ast.walk(analysis.module.tree):
+    for node in analysis.nodes():
         match node:
             case ast.With(items=items, body=body) | ast.AsyncWith(items=items, body=body):
                 heads = [item.context_expr for item in items]

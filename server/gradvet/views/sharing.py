@@ -36,7 +36,7 @@ def sharers(analysis: Analysis, node: ast.expr, state: ExpressionState) -> list[
 
 def named_values(analysis: Analysis) -> Iterator[tuple[ast.expr, ast.expr]]:
     """Each name with the expression that it is given, in the order of the text."""
-    for node in ast.walk(analysis.module.tree):
+    for node in analysis.nodes():
         match node:
             case ast.Assign(targets=[ast.Name() | ast.Attribute() as name], value=value):
                 yield name, value

@@ -13,7 +13,7 @@ WORDS = ".detach() if "
 
 def equal_arms(m: Machine, module: Module) -> None:
     """Emit the arguments that keep their graph beside others that the same option detaches."""
-    if WORDS not in module.healed:
+    if WORDS not in module.words:
         return
     for call in walk(module.tree):
         if isinstance(call, ast.Call):

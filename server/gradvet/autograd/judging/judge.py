@@ -394,7 +394,7 @@ class Judge:
             return
         self.given.made(content, site)
         m = self.machine
-        named = [(key, value) for key, value in m.cells.items() if type(value) is Ref and type(key) is tuple]
+        named = [(key, value) for key, value in m.present() if type(value) is Ref and type(key) is tuple]
         for key, value in named:
             if str(key[1]).startswith("#") or not is_module(m, value):
                 continue

@@ -47,7 +47,7 @@ class OptimizerNotes:
         m = self.machine
         found: dict[Ref, dict[int, int]] = {}
         frozen = set[int]()
-        for address, held in list(m.cells.items()) if content.owns and content.all_known else ():
+        for address, held in list(m.present()) if content.owns and content.all_known else ():
             if (
                 type(address) is not int
                 or type(held) not in (Instance, Layer)

@@ -250,15 +250,16 @@ class StepVerdicts:
         Gives the gradients with the backwards of the other alone.
         """
         around = [loop.node for loop in self.protocol.sites[step.number].loops if loop.node is not None]
+        if not around or not all(g.phases & MIXED and g.steps for g in gradients):
+            return []
+        choices = list(_settings(around[-1]))
         clears = [
             self._way(clear.number)
-            for clear in self.protocol.clears
-            if self.protocol.reaches(clear, step)
-            and any(loop.node in around for loop in self.protocol.sites[clear.number].loops)
+            for clear in (self.protocol.clears if choices else ())
+            if any(loop.node in around for loop in self.protocol.sites[clear.number].loops)
+            and self.protocol.reaches(clear, step)
         ]
-        if not around or not clears or not all(g.phases & MIXED and g.steps for g in gradients):
-            return []
-        for choice in _settings(around[-1]):
+        for choice in choices if clears else ():
             ways = [{node for at in arm for node in ast.walk(at)} for arm in (choice.body, choice.orelse)]
             for one, other in (ways, ways[::-1]):
                 if self._way(step.number).isdisjoint(one | other) and all(way & one for way in clears):

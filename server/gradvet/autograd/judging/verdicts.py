@@ -82,7 +82,7 @@ def _conclude(m: Machine, judge: Judge, module: Module) -> None:
 
 def _among_numbers(m: Machine, module: Module) -> None:
     """Emit the terms of losses that are kept where all else is a number."""
-    if ".append(" not in module.healed:
+    if ".append(" not in module.words:
         return  # no closer look is needed
 
     def appends(function: ast.FunctionDef) -> bool:

@@ -210,22 +210,39 @@ def _is_any_item(m: Machine, ref: Ref, content: Opaque) -> bool:
     )
 
 
-def _inputs(m: Machine, value: Value, *, certain: bool = True, depth: int = 0) -> list[Tensor]:
+def _inputs(m: Machine, value: Value) -> list[Tensor]:
     """The tensors that went into something unknown; those that may not have are no more than possible."""
     found: list[Tensor] = []
+    _take_inputs(m, value, found, {}, certain=True, depth=0)
+    return found
+
+
+def _take_inputs(
+    m: Machine,
+    value: Value,
+    found: list[Tensor],
+    entered: dict[tuple[int, bool], int],
+    *,
+    certain: bool,
+    depth: int,
+) -> None:
+    """Add the tensors that went into a value; what was entered before, no deeper than now, tells nothing more."""
     for atom in atoms(value):
-        content = m.cells.get(getattr(atom, "address", -1))
+        address = getattr(atom, "address", -1)
+        content = m.cells.get(address)
         if type(content) is not Opaque or depth > MOST_DEEP:
             continue
         sure = certain and type(value) is Ref and not value.address & 1
+        if entered.get((address, sure), MOST_DEEP + 1) <= depth:
+            continue
+        entered[address, sure] = depth
         for item in content.inputs:
             one = sure and type(item) is Ref and not item.address & 1
             held = [state for _, state in held_tensors(m, item)]
             found += (
                 held if one else [state._replace(requires_grad=state.requires_grad | NO) for state in held]
             )
-            found += _inputs(m, item, certain=sure, depth=depth + 1)
-    return found
+            _take_inputs(m, item, found, entered, certain=sure, depth=depth + 1)
 
 
 def _computed(

@@ -69,6 +69,10 @@ class Store:
         self.work += len(self.trail) - mark
         return {key: get(key) for key, _ in self.trail[mark:]}
 
+    def touched(self, mark: int) -> frozenset[Any]:
+        """The cells that were set since the mark."""
+        return frozenset(key for key, _ in self.trail[mark:])
+
     def changes(self, mark: int) -> Delta:
         """The cells that do not hold what they held at the mark, with what they hold now."""
         get = self.cells.get

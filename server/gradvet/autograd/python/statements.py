@@ -149,17 +149,13 @@ def _return(m: Machine, node: ast.Return) -> bool:
     return False
 
 
-@executes(ast.Break)
-def _break(m: Machine, node: ast.Break) -> bool:
+@executes(ast.Break, ast.Continue)
+def _leave(m: Machine, node: ast.Break | ast.Continue) -> bool:
+    if not m.frames[-1].loops:  # Python's parser lets that pass, its compiler does not
+        return True
     loop = m.frames[-1].loops[-1]
-    loop.breaks.append(m.store.delta(loop.base))
-    return False
-
-
-@executes(ast.Continue)
-def _continue(m: Machine, node: ast.Continue) -> bool:
-    loop = m.frames[-1].loops[-1]
-    loop.continues.append(m.store.delta(loop.base))
+    ways = loop.breaks if isinstance(node, ast.Break) else loop.continues
+    ways.append(m.store.delta(loop.base))
     return False
 
 
