@@ -2,7 +2,8 @@
 
     python bench/edits.py [LINES...]      default: 1400 and 4800
 
-Each edit changes a line in the middle of a model file: a comment, or code in a function. The time from sending it to
+Each edit changes a line in the middle of a model file: a comment, or code in a function, which may parse
+or not. The time from sending it to
 receiving what is said of it is told without the server's pause for further keys, as a multiple of `ast.parse` on the
 same text in the same run. Between edits, `ping` is how long the server takes to answer a request that needs no analysis
 while one is under way.
@@ -20,7 +21,11 @@ from wire import Client
 
 from gradvet.lsp.newest import SETTLE
 
-EDITS = {"a comment": ("\n", "# edit {}\n"), "code": ("    optimizer = ", "    rate = {} * 1e-4\n")}
+EDITS = {
+    "a comment": ("\n", "# edit {}\n"),
+    "code": ("    optimizer = ", "    rate = {} * 1e-4\n"),
+    "code that will not parse": ("    optimizer = ", "    rate = ({} * 1e-4\n"),
+}
 """What the line before the edited one begins with, and that line."""
 
 
