@@ -2,10 +2,9 @@
 
     python bench/edits.py [LINES...]      default: 1400 and 4800
 
-Each edit changes a line in the middle of a model file: a comment, or code in a function, which may parse
-or not. The time from sending it to
-receiving what is said of it is told without the server's pause for further keys, as a multiple of `ast.parse` on the
-same text in the same run. Between edits, `ping` is how long the server takes to answer a request that needs no analysis
+Each edit changes a line in the middle of a model file: a comment, or code in a function, which may parse or not.
+The time from sending it to receiving what is said of it is told without the server's pause for further keys, as a
+multiple of `ast.parse` on the same text in the same run. Between edits, `ping` is how long the server takes to answer a request that needs no analysis
 while one is under way.
 """
 
