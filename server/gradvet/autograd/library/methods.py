@@ -412,8 +412,11 @@ _TENSOR_EVIDENCE = {
 def _opaque(m: Machine, ref: Ref, content: Opaque, name: str, call: Call) -> Value:
     if m.judge is not None:
         m.judge.protocol.method(ref, content, name, call)
-    if name in _MODULE_EVIDENCE or (
-        name in ("train", "eval") and not call.keywords and len(call.args) <= (name == "train")
+    hooked = name in hooks.OF_MODULES and bool(call.args)
+    if (
+        hooked
+        or name in _MODULE_EVIDENCE
+        or (name in ("train", "eval") and not call.keywords and len(call.args) <= (name == "train"))
     ):
         steps = m.judge is not None and ref.address in m.judge.protocol.optimizers
         one = m.judge is not None and not m.judge.protocol.alternatives

@@ -1,9 +1,12 @@
 """Calls of modules: of torch.nn, of the file, and of those of which only the parameters are known."""
 
 import ast
+from collections.abc import Iterable
+from functools import partial
 
 from gradvet.autograd.held import held_tensors, surely_asks
 from gradvet.autograd.knowledge.lookup import load
+from gradvet.autograd.library import hooks
 from gradvet.autograd.library.inputs import bind, carried, in_mode, made_in, operands_of
 from gradvet.autograd.library.kept import Inputs, Operand
 from gradvet.autograd.library.layers import (
@@ -47,6 +50,9 @@ from gradvet.autograd.memory.values import (
 )
 from gradvet.autograd.python.calls import Call, call_value, find_in_class
 
+MOST_PARTS = 40
+"""How many parts of an unknown module may have hooks."""
+
 
 def call_layer(m: Machine, ref: Ref, content: Layer, call: Call) -> Value:
     """Call a module of torch.nn."""
@@ -59,10 +65,7 @@ def call_layer(m: Machine, ref: Ref, content: Layer, call: Call) -> Value:
     ):
         return _chain(m, content, call)
     if not content.name and content.own(OTHERS) is not None:
-        inside = tuple(
-            Operand("parameters", part, m.cells[part.address]) for _, part in members(m, ref).parameters
-        )
-        return opaque_forward(m, ref, [*inside, *_computed_now(m, ref, call.node)], call)
+        return _open_forward(m, ref, call)
     own = ((part, content.own(part)) for part in dict(content.parameters))
     trains = tuple(
         Operand("parameters", value, state, part.startswith("bias"))
@@ -136,12 +139,32 @@ def _chain(m: Machine, content: Layer, call: Call) -> Value:
     return value
 
 
-def opaque_forward(m: Machine, ref: Ref, trains: list[Operand], call: Call) -> Value:
-    """What a module gives of which only the parameters are known."""
+def _open_forward(m: Machine, ref: Ref, call: Call) -> Value:
+    """What a module gives of which nothing is known but parts; those that have hooks are run by it, on nobody knows what."""
+    inside = members(m, ref)
+    made = []
+    for number, (_, part) in enumerate(inside.modules[1:MOST_PARTS]):
+        if m.hooks.of_modules.get(part.address & ~1):
+            with m.numbered(call.node, number):
+                unknown = m.unknown(call.node, "what a part of a module is given", (), "given")
+                forward = partial(_of_parameters, m, part)
+                made.append(hooks.around(m, part, Call(call.node, (unknown,)), forward))
+    return _of_parameters(m, ref, call, made)
+
+
+def _of_parameters(m: Machine, ref: Ref, call: Call, beside: Iterable[Value] = ()) -> Value:
+    trains = [Operand("parameters", part, m.cells[part.address]) for _, part in members(m, ref).parameters]
+    return opaque_forward(m, ref, [*trains, *_computed_now(m, ref, call.node)], call, beside)
+
+
+def opaque_forward(
+    m: Machine, ref: Ref, trains: list[Operand], call: Call, beside: Iterable[Value] = ()
+) -> Value:
+    """What a module gives of which only the parameters are known, and what some of its parts have given."""
     site = call.node
     operands = list(trains)
     saved = NOTHING
-    for at, value in enumerate(call.all_values()):
+    for at, value in enumerate((*call.all_values(), *beside)):
         operands += operands_of(m, f"arg{at}", value)
         if surely_asks(m, value):  # its gradient is computed from the weights
             saved = NOTHING.union(*(o.state.storage for o in trains if len(o.state.storage) == 1))
