@@ -205,6 +205,31 @@ async def test_a_broken_line_hides_only_itself(pulling: Any) -> None:
 
 
 @pytest.mark.asyncio
+async def test_nothing_around_a_statement_comes_or_goes_while_it_is_typed(client: Any) -> None:
+    text = """import torch
+
+
+def train(model, loader):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    losses = []
+    for x, y in loader:
+        loss = torch.nn.functional.mse_loss(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss)
+    return losses
+"""
+    did_open(client, text)
+    told = [(one.code, one.range, one.message) for one in await pushed(client)]
+    assert [code for code, _, _ in told] == ["graph-retained"]
+    for version, typed in enumerate(("optimizer.", "optimizer.zero_grad(", "optim (", "for _ in "), 2):
+        did_change(client, text.replace("optimizer.zero_grad()", typed), version)
+        assert [(one.code, one.range, one.message) for one in await pushed(client)] == told
+        assert not await hover_text(client, 8, 10)
+
+
+@pytest.mark.asyncio
 async def test_editors_as_they_are(editor: Any) -> None:
     did_open(editor, TRAIN)
     pulls = editor.result.capabilities.diagnostic_provider is not None

@@ -125,8 +125,10 @@ class Session(LanguageServer):
             finally:
                 if draft.moved:
                     self._kept.outdated(before)
-            # without word of changes on the disk, nobody knows whether what it rests on is still the same
-            if self.abilities.watch_files or not analysis.read_paths:
+            # without word of changes on the disk, nobody knows whether what it rests on is still the same;
+            # and what stands for a statement that does not parse may be another one the next time
+            fixed = self.abilities.watch_files or not analysis.read_paths
+            if fixed and not analysis.module.former:
                 self._kept.put(key, analysis, since)
             return analysis
 
