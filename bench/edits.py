@@ -4,8 +4,8 @@
 
 Each edit changes a line in the middle of a model file: a comment, or code in a function, which may parse or not.
 The time from sending it to receiving what is said of it is told without the server's pause for further keys, as a
-multiple of `ast.parse` on the same text in the same run. Between edits, `ping` is how long the server takes to answer a request that needs no analysis
-while one is under way.
+multiple of `ast.parse` on the same text in the same run. Between edits, `ping` is how long the server takes to answer
+a request that needs no analysis while one is under way.
 """
 
 import argparse

@@ -103,7 +103,7 @@ class Completion:
 
     def _complete(self, old: ast.stmt, new: ast.stmt, end: int) -> None:
         """Put what is missing into the bodies of a statement that is before row `end`."""
-        if not is_block(new):
+        if not is_block(new) or not any(new.lineno <= broken.first < end for broken in self.broken):
             return
         pairs = [pair for pair in zip(_bodies(old), _bodies(new), strict=True) if pair[1].statements]
         ends = [*(first_row(body.statements[0]) for _, body in pairs[1:]), end]

@@ -43,7 +43,9 @@ def moved(before: Module, source: Source, *, same: bool = False) -> Module | Non
     down = len(new.line_starts) - len(old.line_starts)
     completion = Completion(list(broken))
     end = first_row(tail[0]) + down if tail else len(new.line_starts) + 1
-    there = completion.completed(edited, edit.tree.body, rows[edit.first] if edit.first else 1, end)
+    there = edit.tree.body
+    if broken:
+        there = completion.completed(edited, there, rows[edit.first] if edit.first else 1, end)
     ahead, behind = _alike(edited, there)
     if same and not broken and not ahead + behind == len(edited) == len(there):
         return None

@@ -151,7 +151,7 @@ def edit(
 
 
 def _granted(m: Machine, states: list[Tensor]) -> int:
-    """Whether a change of these tensors is recorded; of inference tensors alone it need not be, and they stay as they are."""
+    """Whether a change of these tensors is recorded; of inference tensors alone it need not be, and they stay so."""
     granted = in_mode(m, YES if any(state.requires_grad == YES for state in states) else MAYBE)
     return granted | NO if all(state.inference & YES for state in states) else granted
 
