@@ -71,3 +71,12 @@ class NonLeafGradient(Event):
 
     tensor: Tensor
     subject: ast.expr | None
+
+
+@dataclass(frozen=True, slots=True)
+class LateFlag(Event):
+    """`.grad` of a leaf is read that began to require grad (`flag`) after what `backward` goes through was computed."""
+
+    subject: ast.expr
+    flag: ast.AST
+    backward: ast.AST

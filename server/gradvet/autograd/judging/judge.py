@@ -214,6 +214,8 @@ class Judge:
     def conclude_topics(self, module: Module) -> None:
         """The notes that lie in parts of their own become events."""
         self.freezes.conclude(module.parents)
+        if self.leaves.missing:
+            self.leaves.conclude(module.parents)
         self.overwritten.conclude()
         self.calls.conclude(module)
         self.walks.conclude(self.escaped_nodes)

@@ -152,6 +152,8 @@ def _grad(m: Machine, value: Value, node: ast.AST) -> Value:
             m.store.set(key, cell)
             m.grads.add(made.address)
         found.append(NONE if cell is None else cell)
+        if m.judge is not None and cell is None and type(value) is Ref:
+            m.judge.leaves.none_read(ref, node)
         if m.judge is not None:
             m.judge.protocol.read(ref.address, found[-1], node)
             m.judge.kept_gradients.was_read(found[-1], node)
@@ -224,6 +226,8 @@ def set_requires_grad(m: Machine, value: Value, flag: Value, node: ast.AST) -> N
                 m.judge.freezes.some_train(ref.address & ~1)
         elif m.judge is not None and wanted != MAYBE and state.parameter & YES:
             m.judge.freezes.flag_set(node, ref.address & ~1, trains=wanted == YES)
+        if wanted == YES and state.requires_grad == NO == state.parameter and m.judge is not None:
+            m.judge.leaves.asked(ref, state, node)
         leaves = frozenset({ref.address}) if wanted & YES else NOTHING
         if ref.address & ~1 in m.several:  # some of them, and nobody knows which
             asked, own = state.requires_grad | wanted, state.leaves | leaves
