@@ -73,6 +73,12 @@ def of_other_data():
     with torch.no_grad():
         other.mul_(2)
     other, column
+    leaf = torch.ones(3, 3)
+    first = leaf[0]
+    leaf.requires_grad = True
+    leaf.data = torch.ones(3, 3)
+    leaf.detach().mul_(0.5)
+    first, leaf
 
 
 def through_a_view():

@@ -86,13 +86,25 @@ def changed_unseen(m: Machine, value: Value, before: Tensor) -> None:
     """
     storage = frozenset[int]().union(*(state.storage for _, state in m.tensors(value)))
     on = m.store.sharing.on(storage)
-    bases = bases_of(m, value) if m.given_data else NOTHING
+    bases = _counted_with(m, value) if m.given_data else NOTHING
     for address in sorted({*on, *bases, *m.store.sharing.over(bases)}) if bases else on:
         other = m.cells.get(address)
         if type(other) is not Tensor or not (other.storage & storage or other.base & bases):
             continue
         if other.view & other.requires_grad & YES and _may_count_together(m, before, other):
             m.store.set(address, made_again(other))
+
+
+def _counted_with(m: Machine, value: Value) -> frozenset[int]:
+    """The bases with which a tensor counts its versions: its own, and those of what it was detached from."""
+    found, values = NOTHING, [value]
+    for _ in range(_MOST_DETACHED):
+        found = found.union(*(bases_of(m, one) for one in values))
+        states = [state for one in values for _, state in m.tensors(one)]
+        values = [
+            Ref(at) for s in states if s.alias is not None and counts_with_source(s) for at in s.alias.source
+        ]
+    return found
 
 
 def written_unseen(m: Machine, value: Value) -> None:
