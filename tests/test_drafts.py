@@ -10,6 +10,7 @@ import pytest
 from gradvet.analysis import Analysis, Draft, analyze
 from gradvet.autograd import run as plan
 from gradvet.syntax import parts as division
+from gradvet.syntax.cells import CellSource
 from gradvet.syntax.moved import moved
 from gradvet.syntax.parse import parse
 from gradvet.syntax.parts import parts
@@ -328,6 +329,29 @@ def test_what_will_not_parse_is_taken_as_it_was(
     assert all(source[source.span(node)] for node in gone if isinstance(node, ast.expr))
     again = Source("file.py", TYPED)
     assert told(analyze(again, draft=draft)) == told(analyze(again))
+
+
+def test_a_notebook_is_followed_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    def notebook(*changes: tuple[str, str]) -> CellSource:
+        cells = ["%matplotlib inline\n!pip install torch\n" + TYPED[:40], *TYPED[40:].split("\n\n\n")]
+        for old, new in changes:
+            cells = [cell.replace(old, new) for cell in cells]
+        return CellSource("file.ipynb", cells)
+
+    draft = Draft()
+    before = [(d.rule.name, d.message) for d in analyze(notebook(), draft=draft).diagnostics]
+    assert [name for name, _ in before] == ["graph-retained"]
+    seen = runs_of(monkeypatch)
+    for change in (
+        ("%matplotlib inline", "# 日本 😀\n%matplotlib inline"),
+        ("optimizer.zero_grad()", "optimizer.zero_grad("),
+        ("def evaluate", "def evalu:ate"),
+        ("!pip install torch", '"""'),
+    ):
+        after = analyze(notebook(change), draft=draft)
+        assert [(d.rule.name, d.message) for d in after.diagnostics] == before
+    assert not seen
+    assert told(analyze(notebook(), draft=draft)) == told(analyze(notebook()))
 
 
 def test_a_finding_is_not_told_of_what_will_not_parse() -> None:

@@ -25,7 +25,7 @@ def moved(before: Module, source: Source, *, same: bool = False) -> Module | Non
     the `same` program is wanted, for another one.
     """
     old, new = before.source, source
-    if type(old) is not Source or type(new) is not Source or "\0" in old.text or "\0" in new.text:
+    if type(old) is not type(new) or "\0" in old.text or "\0" in new.text:
         return None
     body = before.tree.body
     rows = _rows_of_chunks(body)
