@@ -548,7 +548,12 @@ def _over(
         joined = join_all(made) if isinstance(made, list) else made
         return joined is not None, joined
 
+    before = m.mode
     alive, value = m.for_all(first, all_at_once)
+    if alive and m.mode & ~before:  # the next one begins in the mode that this one has left
+        m.store.set(MODE, before | m.mode)
+        _, other = m.for_all(first, all_at_once)
+        value = value if other is None else join(value, other)
     return value if alive else None
 
 
