@@ -293,7 +293,8 @@ _ONLY_TOLD = frozenset({"evidence", "holder_node", "loss", "owner"})
 def _told_here(module: Module, facts: Facts, event: Any, finding: Finding) -> Finding | None:
     """A finding as far as it concerns this module: not in others, and only with fixes that fit.
 
-    None fits that would have to change another module, or what is now a tensor and now a number.
+    None fits that would have to change another module, what is now a tensor and now a number, or what is of an
+    earlier text, since it does not parse now.
     """
     if not facts.imported and not facts.mixed and not module.former:
         return finding

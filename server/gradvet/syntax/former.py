@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from gradvet.syntax.heal import Broken
 from gradvet.syntax.parse import Module
 from gradvet.syntax.place import first_row, is_block
-from gradvet.syntax.same import same_program
+from gradvet.syntax.same import same_part, same_program
 from gradvet.syntax.tree import walk
 from gradvet.text import Source
 
@@ -179,16 +179,10 @@ def _same_head(old: ast.stmt, new: ast.stmt) -> bool:
     one, other = [*_bodies(old)], [*_bodies(new)]
     return (
         len(one) == len(other)
-        and all(_same(getattr(old, name, None), getattr(new, name, None)) for name in names)
+        and all(same_part(getattr(old, name, None), getattr(new, name, None)) for name in names)
         and all(
-            _same(a, b) for x, y in zip(one, other, strict=True) for a, b in zip(x.head, y.head, strict=True)
+            same_part(a, b)
+            for x, y in zip(one, other, strict=True)
+            for a, b in zip(x.head, y.head, strict=True)
         )
     )
-
-
-def _same(old: object, new: object) -> bool:
-    if isinstance(old, list) and isinstance(new, list):
-        return len(old) == len(new) and all(map(_same, old, new))
-    if isinstance(old, ast.AST) and isinstance(new, ast.AST):
-        return same_program(old, new)
-    return old == new

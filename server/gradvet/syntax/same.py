@@ -15,15 +15,20 @@ def same_program(old: ast.AST, new: ast.AST) -> bool:
             if not isinstance(b, ast.AST) or not same_program(a, b):
                 return False
         elif isinstance(a, list):
-            if not isinstance(b, list) or len(a) != len(b) or not all(map(_same_part, a, b)):
+            if not same_part(a, b):
                 return False
         elif type(a) is not type(b) or (a != b and a is not b) or repr(a) != repr(b):
             return False
     return True
 
 
-def _same_part(a: object, b: object) -> bool:
-    return same_program(a, b) if isinstance(a, ast.AST) and isinstance(b, ast.AST) else a == b
+def same_part(old: object, new: object) -> bool:
+    """Whether two parts of nodes say the same: nodes, lists of them, or words."""
+    if isinstance(old, list) and isinstance(new, list):
+        return len(old) == len(new) and all(map(same_part, old, new))
+    if isinstance(old, ast.AST) and isinstance(new, ast.AST):
+        return same_program(old, new)
+    return old == new
 
 
 def _is_docstring(node: ast.AST) -> bool:
