@@ -394,9 +394,10 @@ class Judge:
         self.protocol.made(ref, content)
         if len(self.optimizers) > MOST_NAMED_OPTIMIZERS:
             return
-        self.given.made(content, site)
         m = self.machine
-        named = [(key, value) for key, value in m.present() if type(value) is Ref and type(key) is tuple]
+        present = list(m.present())
+        self.given.made(content, site, present)
+        named = [(key, value) for key, value in present if type(value) is Ref and type(key) is tuple]
         for key, value in named:
             if str(key[1]).startswith("#") or not is_module(m, value):
                 continue

@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from gradvet.autograd.events import Backward
 from gradvet.autograd.events_leaf import OptimizerMisses
@@ -42,12 +42,12 @@ class OptimizerNotes:
     """By optimizer the first of its steps, none of which had anything to move."""
     moving: set[int] = field(default_factory=set)
 
-    def made(self, content: Optimizer, site: ast.AST) -> None:
-        """An optimizer is made: note the modules that it takes whole."""
+    def made(self, content: Optimizer, site: ast.AST, present: Iterable[tuple[Any, Any]]) -> None:
+        """An optimizer is made: note the modules that it takes whole, of those in cells that are present."""
         m = self.machine
         found: dict[Ref, dict[int, int]] = {}
         frozen = set[int]()
-        for address, held in list(m.present()) if content.owns and content.all_known else ():
+        for address, held in present if content.owns and content.all_known else ():
             if (
                 type(address) is not int
                 or type(held) not in (Instance, Layer)
