@@ -90,6 +90,11 @@ class Members(NamedTuple):
     complete: bool
     either: dict[Ref, Value]
 
+    @property
+    def has_others(self) -> bool:
+        """Whether there are parameters that are not known one by one."""
+        return any(path == open_modules.OTHERS for path, _ in self.parameters)
+
 
 # -- making modules
 

@@ -193,11 +193,7 @@ def _by_path(m: Machine, receiver: Value, name: str, call: Call) -> Value:
     named = [ref for known, ref in pairs if type(path) is Const and path.value == known]
     if named:
         return join_all(named)
-    if (
-        type(path) is Const
-        and type(receiver) is Ref
-        and any(p == open_modules.OTHERS for p, _ in found.parameters)
-    ):
+    if type(path) is Const and type(receiver) is Ref and found.has_others:
         return child(m, receiver, str(path.value), call.node)
     if name == "get_buffer" or not found.complete or not pairs or type(path) is Const:
         return m.unknown(call.node, f"the result of {name}", (receiver,), "member")
@@ -233,7 +229,7 @@ def _listed(m: Machine, receiver: Value, name: str, call: Call) -> Value:
         pairs = (("parameters", inherited),)
     if not pairs and found.complete and _is_whole(m, receiver):
         return m.new(call.node, Sequence("members", ()), name)
-    is_open = any(path == open_modules.OTHERS for path, _ in found.parameters)
+    is_open = found.has_others
     if name.endswith("children") and (is_open or not pairs):
         part: Value = (
             open_modules.child_of(m, receiver, flags.CHILD, call.node)
